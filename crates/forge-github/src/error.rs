@@ -255,6 +255,14 @@ fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
     (fits && about.http.redact(id) == id).then(|| id.to_owned())
 }
 
+/// The codes of graphql-ruby for a document that names a part that the host's schema lacks.
+const UNKNOWN_PART_CODES: [&str; 4] = [
+    "argumentLiteralsIncompatible",
+    "argumentNotAccepted",
+    "undefinedField",
+    "undefinedType",
+];
+
 /// Maps an entry of `errors` in a GraphQL answer to an error.
 pub(crate) fn from_graphql(
     about: ErrorContext<'_>,
@@ -308,7 +316,7 @@ pub(crate) fn from_graphql(
             Hint::new("ask for less at once: fewer rows, or fewer fields")
                 .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
         ),
-        _ if error.code() == "undefinedField" || error.code() == "argumentNotAccepted" => {
+        _ if UNKNOWN_PART_CODES.contains(&error.code()) => {
             let unknown = Error::new(
                 ErrorKind::Protocol,
                 format!("{host} does not know a part of forge's query: {said}"),

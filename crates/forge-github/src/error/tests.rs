@@ -223,6 +223,27 @@ fn graphql_messages_map_to_errors() {
     insta::assert_snapshot!("messages_of_graphql", out);
 }
 
+/// Enterprise Servers refuse documents with such a code for parts of newer versions.
+#[test]
+fn unknown_parts_of_documents_are_recognised() {
+    let http = http();
+    let about = ErrorContext {
+        host: "github.example",
+        http: &http,
+        tokens: &FixedToken::none(),
+        write: false,
+    };
+    for code in UNKNOWN_PART_CODES {
+        let refused = GqlError {
+            message: "No such type BlockedByAddedEvent".into(),
+            extensions: Some(serde_json::json!({ "code": code })),
+            ..GqlError::default()
+        };
+        let error = from_graphql(about, &refused, &HeaderMap::new());
+        assert!(is_unknown_field(&error), "{code}: {error:?}");
+    }
+}
+
 /// Covers every kind of refusal by HTTP status.
 #[test]
 fn rest_answers_map_to_errors() {

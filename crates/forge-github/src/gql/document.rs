@@ -20,7 +20,7 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
     "Account", "Assignee", "AutoMerge", "BoardFields", "BoardItemNode", "Boards", "CheckNode", "CommentNode",
     "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueDetails", "IssueEventNode", "IssueLink", "IssueNode", "IssueRelations",
-    "LabelNode", "LineComment", "Neighbour", "OpenedThreads", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
+    "LabelNode", "LineComment", "Neighbour", "NewerIssueEvent", "OpenedThreads", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
     "PullEdited", "PullLabels", "PullLink", "PullMilestone", "PullOf", "PullRequests", "PullReviews", "PullRow",
     "PullRules", "PullState", "Reactions", "RelatedIssues", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode",
     "ReviewWithComments", "ThreadNode",

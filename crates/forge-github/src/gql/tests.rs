@@ -21,7 +21,7 @@ use super::{
     selections::{self, Branches},
 };
 use crate::{
-    issues::{self, IndexedEdit, edit_document},
+    issues::{self, IndexedEdit, IssueEvents, edit_document},
     links,
     pulls::{across, view::comments_document},
 };
@@ -99,10 +99,11 @@ fn every_document_file_is_in_the_document_table() {
 }
 
 /// The generated fragments, and their types.
-const GENERATED: [(&str, &str); 7] = [
+const GENERATED: [(&str, &str); 8] = [
     ("PullSections", "PullRequest"),
     ("PullLookups", "PullRequest"),
     ("IssueSections", "Issue"),
+    ("NewerEvents", "IssueTimelineItems"),
     ("Contents", "Repository"),
     ("RepositoryLookups", "Repository"),
     ("NamedNumbers", "Repository"),
@@ -256,6 +257,7 @@ fn issue_selections_are_valid() {
     ] {
         check(&document(selection, false));
     }
+    check(&issues::history_document(IssueEvents::All));
     check(&document(issues::COMMENTS, true));
     check(&document(issues::NEWEST_COMMENTS, false));
     for fields in issue_fields() {

@@ -1,7 +1,7 @@
 //! Reads the history of an issue: the opening, then GitHub's timeline.
 
 use forge_core::{
-    Page, PageReq, Result,
+    Page, PageReq, Result, Warning,
     model::{IssueId, StatusEvent, StatusEventKind},
 };
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{missing, sections::id_of, variables};
 use crate::{
     GitHub,
+    error::{is_unknown_field, is_without_projects},
     gql::{GqlDocument, types as wire},
     map,
     timeline::{TimelinePage, events_page},
@@ -27,17 +28,89 @@ struct IssueHistoryOf {
     issue: Option<wire::Issue>,
 }
 
+/// The events that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IssueEvents {
+    /// All events.
+    All,
+    /// The events that every Enterprise Server has.
+    Old,
+}
+
+/// The types of [`IssueEvents::Old`].
+const OLD_TYPES: [&str; 8] = [
+    "CLOSED_EVENT",
+    "REOPENED_EVENT",
+    "RENAMED_TITLE_EVENT",
+    "LABELED_EVENT",
+    "UNLABELED_EVENT",
+    "ASSIGNED_EVENT",
+    "UNASSIGNED_EVENT",
+    "ISSUE_COMMENT",
+];
+/// The types of the fragment `NewerIssueEvent`.
+const NEWER_TYPES: [&str; 9] = [
+    "PARENT_ISSUE_ADDED_EVENT",
+    "PARENT_ISSUE_REMOVED_EVENT",
+    "SUB_ISSUE_ADDED_EVENT",
+    "SUB_ISSUE_REMOVED_EVENT",
+    "BLOCKED_BY_ADDED_EVENT",
+    "BLOCKED_BY_REMOVED_EVENT",
+    "BLOCKING_ADDED_EVENT",
+    "BLOCKING_REMOVED_EVENT",
+    "PROJECT_V2_ITEM_STATUS_CHANGED_EVENT",
+];
+
+impl IssueEvents {
+    fn types(self) -> Vec<&'static str> {
+        match self {
+            Self::All => [OLD_TYPES.as_slice(), &NEWER_TYPES].concat(),
+            Self::Old => OLD_TYPES.to_vec(),
+        }
+    }
+}
+
+/// Returns the document that reads a page of `events`.
+pub(crate) fn document(events: IssueEvents) -> String {
+    let newer = match events {
+        IssueEvents::All => "...NewerIssueEvent",
+        IssueEvents::Old => "",
+    };
+    let mut document = GqlDocument::query("IssueTimeline");
+    document.fragment("NewerEvents", "IssueTimelineItems", newer);
+    document.text()
+}
+
 impl GitHub {
+    /// Reads a page of the history; without newer events if the host lacks them.
     pub(super) async fn history_of(
         &self,
         id: &IssueId,
         page: PageReq,
     ) -> Result<Page<StatusEvent>> {
-        let text = &GqlDocument::query("IssueTimeline").text();
+        match self.read_history(id, page.clone(), IssueEvents::All).await {
+            Err(e) if is_unknown_field(&e) || is_without_projects(&e) => {
+                let mut found = self.read_history(id, page, IssueEvents::Old).await?;
+                let message = format!("a part of the history could not be read: {}", e.message());
+                found.warnings.push(Warning::new(message));
+                Ok(found)
+            }
+            found => found,
+        }
+    }
+
+    async fn read_history(
+        &self,
+        id: &IssueId,
+        page: PageReq,
+        kinds: IssueEvents,
+    ) -> Result<Page<StatusEvent>> {
+        let text = &document(kinds);
         events_page(SCHEME, id.to_string(), page, |first, after| async move {
             let mut variables = variables(id)?;
             variables.insert("first".into(), json!(first));
             variables.insert("after".into(), json!(after));
+            variables.insert("types".into(), json!(kinds.types()));
             let mut answer = self
                 .api
                 .query::<RepositoryHistoryOf>(text, &variables.into())

@@ -15,6 +15,7 @@ mod view;
 
 #[cfg(test)]
 pub(crate) use self::{
+    history::{IssueEvents, document as history_document},
     prepare::{IndexedEdit, document as edit_document},
     related::{MAX_ISSUES_PER_QUERY, document as related_document},
     sections::{FIRST_COMMENTS, selection},

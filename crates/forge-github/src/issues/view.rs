@@ -2,7 +2,7 @@
 
 use forge_core::{
     Error, ErrorKind, Result, Warning,
-    model::{Issue, IssueFields, IssueId},
+    model::{Issue, IssueFields, IssueId, IssueRelations},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
-    error::is_without_projects,
+    error::{is_unknown_field, is_without_projects},
     gql::{
         GqlDocument,
         types::{self as wire, Nodes},
@@ -48,18 +48,36 @@ fn no_comments() -> Error {
 }
 
 impl GitHub {
-    /// Reads an issue; without its boards if the token may not read them.
+    /// Reads an issue; without its boards if the token may not read them, and without its relations
+    /// if the host has none.
     pub(super) async fn fetch_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {
-        match self.read_issue(id, fields).await {
-            Err(e) if fields.projects && is_without_projects(&e) => {
-                let mut fields = fields.clone();
-                fields.projects = false;
-                let mut issue = self.read_issue(id, &fields).await?;
-                issue.warnings.push(projects_unread(&e));
-                Ok(issue)
+        let mut rest = fields.clone();
+        let mut warnings = Vec::new();
+        let mut issue = loop {
+            match self.read_issue(id, &rest).await {
+                Err(e) if rest.projects && is_without_projects(&e) => {
+                    rest.projects = false;
+                    warnings.push(projects_unread(&e));
+                }
+                // Older Enterprise Servers lack relations between issues.
+                Err(e) if rest.relations && is_unknown_field(&e) => {
+                    rest.relations = false;
+                    let message = format!(
+                        "parent, sub-issues and blockers could not be read: {}",
+                        e.message()
+                    );
+                    warnings.push(Warning::new(message).of_section("blocked_by"));
+                }
+                found => break found?,
             }
-            found => found,
+        };
+        if fields.relations && !rest.relations {
+            let mut unread = IssueRelations::default();
+            unread.truncated = true;
+            issue.relations = Some(unread);
         }
+        issue.warnings.extend(warnings);
+        Ok(issue)
     }
 
     async fn read_issue(&self, id: &IssueId, fields: &IssueFields) -> Result<Issue> {

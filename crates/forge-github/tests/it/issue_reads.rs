@@ -283,6 +283,35 @@ async fn history_has_every_kind_in_order_and_pages() {
 }
 
 #[tokio::test]
+async fn issue_on_older_server_is_read_without_relations() {
+    let b = Board::new(2);
+    let ada = &b.world.ada;
+    let one = id(ada, 1);
+    let mut seed = b.world.double.seed();
+    seed.blocked_by((REPO, 1), (REPO, 2));
+    seed.comment(REPO, 1, "ada", "Mine.");
+    seed.lacks_issue_relations = true;
+    drop(seed);
+    let mut fields = IssueFields::COMMENTS;
+    fields.relations = true;
+    let (issue, sent) = b.sent(ada.issue(&one, &fields)).await;
+    let issue = issue.unwrap();
+    assert_eq!(sent, ["IssueView", "IssueView"]);
+    assert!(issue.relations.unwrap().truncated);
+    assert_eq!(issue.comments.unwrap().len(), 1);
+    let sections: Vec<_> = issue.warnings.iter().map(|w| w.section).collect();
+    assert_eq!(sections, [Some("blocked_by")]);
+
+    let (page, sent) = b.sent(ada.issue_history(&one, PageReq::first(100))).await;
+    let page = page.unwrap();
+    assert_eq!(sent, ["IssueTimeline", "IssueTimeline"]);
+    let kinds: Vec<_> = page.items.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [StatusEventKind::Opened, StatusEventKind::Commented]);
+    let warning = &page.warnings[0].message;
+    assert!(warning.contains("No such type"), "{warning}");
+}
+
+#[tokio::test]
 async fn comments_of_same_second_keep_order() {
     let b = Board::new(1);
     b.world.double.seed().same_second = true;

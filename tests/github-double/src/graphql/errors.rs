@@ -126,6 +126,12 @@ fn as_github_error(error: &GraphQLError) -> Value {
                 coordinate.rsplit('.').next().unwrap_or(coordinate)
             ),
         }),
+        ([name], text) if text.starts_with("Unknown type") => json!({
+            "path": [],
+            "extensions": { "code": "undefinedType", "typeName": name },
+            "locations": locations,
+            "message": format!("No such type {name}, so it can't be a fragment condition"),
+        }),
         _ => json!({ "path": [], "locations": locations, "message": error.message }),
     }
 }

@@ -86,7 +86,8 @@ pub(crate) fn outline(request: &Request) -> Outline {
 }
 
 pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> Value {
-    let parsed = match schema::parsed() {
+    let relations = !ctx.state().lacks_issue_relations;
+    let parsed = match schema::parsed(relations) {
         Ok(parsed) => parsed,
         Err(problem) => return errors::plain(&format!("the double's schema is broken: {problem}")),
     };

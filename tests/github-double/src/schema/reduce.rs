@@ -74,7 +74,7 @@ pub fn reduce(sdl: &str) -> Result<String, ReduceError> {
     Ok(reduced.to_string())
 }
 
-fn type_name(definition: &Definition) -> Option<&Name> {
+pub(super) fn type_name(definition: &Definition) -> Option<&Name> {
     match definition {
         Definition::ObjectTypeDefinition(it) => Some(&it.name),
         Definition::InterfaceTypeDefinition(it) => Some(&it.name),

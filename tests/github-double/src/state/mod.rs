@@ -106,6 +106,8 @@ pub struct State {
     pub keeps_linked_open: bool,
     /// True if all writes get the same time.
     pub same_second: bool,
+    /// True if the schema lacks relations between issues, as on an older Enterprise Server.
+    pub lacks_issue_relations: bool,
     /// Pairs of type and field that introspection hides, as if the schema lacked them.
     pub hidden_fields: BTreeSet<(String, String)>,
     next: Id,
