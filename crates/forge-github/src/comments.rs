@@ -20,6 +20,7 @@ use crate::{
         selections,
         types::{self as wire, Nodes},
     },
+    issues::find_own_comment_since,
     map,
     mutate::{CommentEdge, or_read_back},
     paged::{self, Paged},
@@ -156,7 +157,10 @@ impl GitHub {
                     LIMITS.check_text("body", &text)?;
                     return self.comment_once_on_pull(pr, &pull, &text).await;
                 }
-                Some("PullRequestReviewThread") => return self.reply(pr, body, key).await,
+                Some("PullRequestReviewThread") => {
+                    let newest = part.as_ref().and_then(|part| last_id(&part.newest_comment));
+                    return self.reply(pr, body, key, newest).await;
+                }
                 None if anchor.is_none() => return Err(no_comment(key, pr)),
                 _ => {}
             }
@@ -171,25 +175,37 @@ impl GitHub {
                         .any(|c| c.id == key || is_named(&c.url))
             });
             match (thread, next) {
-                (Some(thread), _) => return self.reply(pr, body, &thread.id).await,
+                (Some(thread), _) => {
+                    let newest = last_id(&thread.newest_comment);
+                    return self.reply(pr, body, &thread.id, newest).await;
+                }
                 (None, Some(next)) if json!(next) != after => after = json!(next),
                 _ => return Err(no_comment(key, pr)),
             }
         }
     }
 
-    async fn reply(&self, pr: &PrId, body: &str, thread: &str) -> Result<Outcome<Comment>> {
+    /// Replies in a thread. `newest` was the newest comment of the thread before.
+    async fn reply(
+        &self,
+        pr: &PrId,
+        body: &str,
+        thread: &str,
+        newest: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
         let input = json!({ "pullRequestReviewThreadId": thread, "body": body });
         let written = self
             .send_one::<CreatedComment>(REPLY, input)
             .await
             .map(CreatedComment::into_comment);
-        // Called if GitHub's answer was lost. A reply that GitHub added is the last comment of the
-        // thread, by the viewer and with this body.
         let read_back = || async {
             let now: Option<wire::Thread> = self.node(thread, pr).await?;
-            let last = now.and_then(|t| t.comments.into_vec().pop());
-            Ok(last.filter(|c| is_mine(c, body)))
+            let recent = now.map(|t| t.recent_comments.into_vec());
+            Ok(find_own_comment_since(
+                recent.unwrap_or_default(),
+                newest,
+                body,
+            ))
         };
         let (made, lost) = or_read_back(written, read_back).await?;
         let is_pending = made.state == "PENDING";
@@ -315,6 +331,12 @@ impl GitHub {
             .keep(pr, found.items.iter().map(|c| c.id.clone()));
         Ok(paged::map(found, map::comment))
     }
+}
+
+/// Returns the id of the last entry.
+fn last_id(nodes: &Nodes<wire::Id>) -> Option<&str> {
+    let all = nodes.nodes.iter().flatten().flatten();
+    all.last().map(|last| last.id.as_str())
 }
 
 fn outcome(done: (wire::Comment, Option<Warning>)) -> Result<Outcome<Comment>> {

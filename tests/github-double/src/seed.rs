@@ -877,6 +877,25 @@ impl Seed<'_> {
         id
     }
 
+    /// Adds a reply to a thread.
+    pub fn reply(&mut self, thread: Id, author: &str, body: &str) -> Id {
+        let author = self.user(author);
+        let (id, now) = (self.0.next_id(), self.0.tick());
+        let mut comments = self.0.review_comments.values();
+        let first = comments.find(|it| it.thread == thread).expect("a thread");
+        let reply = ReviewComment {
+            id,
+            reply_to: Some(first.id),
+            author,
+            body: body.to_owned(),
+            created_at: now.clone(),
+            updated_at: now,
+            ..first.clone()
+        };
+        self.0.review_comments.insert(id, reply);
+        id
+    }
+
     /// Opens a pull request with 3,000 files, 2,000 comments, 20 threads and 400 checks.
     pub fn large_pull(&mut self, full_name: &str) -> u64 {
         let text = "a line that a file has\n".repeat(8);

@@ -212,7 +212,7 @@ wire! {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
         original_line: Option<u64>, original_start_line: Option<u64>, diff_side: String,
         is_resolved: bool, is_outdated: bool, resolved_by: Option<Account>,
-        comments: Nodes<Comment>,
+        comments: Nodes<Comment>, newest_comment: Nodes<Id>, recent_comments: Nodes<Comment>,
     }
     Person { name: Option<String>, email: Option<String>, date: Option<Timestamp>, user: Option<Login>, }
     Commit {
@@ -249,7 +249,7 @@ wire! {
     /// A comment or a thread, and its pull request.
     Part {
         kind: String as "__typename", body: String, conversation_of: Option<Id>,
-        pull_request: Option<Id>, is_resolved: bool,
+        pull_request: Option<Id>, is_resolved: bool, newest_comment: Nodes<Id>,
     }
     /// An issue with the selected fields.
     Issue {

@@ -13,6 +13,7 @@ mod state;
 mod version;
 mod view;
 
+pub(crate) use self::state::find_own_comment_since;
 #[cfg(test)]
 pub(crate) use self::{
     history::{IssueEvents, document as history_document},

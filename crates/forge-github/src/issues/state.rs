@@ -187,7 +187,7 @@ pub(super) fn newest(issue: &mut wire::Issue) -> Option<String> {
 }
 
 /// Returns the viewer's comment with this body, if it is newer than `newest`.
-pub(super) fn find_own_comment_since(
+pub(crate) fn find_own_comment_since(
     recent: Vec<wire::Comment>,
     newest: Option<&str>,
     body: &str,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use forge_core::{
     Action, Client, ErrorKind, ForgeKind, PageReq, Param, Policy, PrId, Repo, RepoId, RepoPath,
+    Retry,
     model::{
         CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, FileEdit, HeadRef,
         MergeMethod, MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState,
@@ -760,6 +761,40 @@ async fn large_pull_request_sections_are_paged() {
     let text: Vec<Vec<u8>> = diff.body.try_collect().await.unwrap();
     let text = String::from_utf8(text.concat()).unwrap();
     assert_eq!(text.matches("diff --git").count(), 350);
+}
+
+#[tokio::test]
+async fn lost_reply_in_long_thread_is_found() {
+    let world = World::new();
+    let id = world.open("feature");
+    {
+        let mut seed = world.double.seed();
+        let thread = seed.thread(REPO, 1, "grace", "a.txt");
+        for _ in 0..110 {
+            seed.reply(thread, "ada", "Done.");
+        }
+    }
+    let read = || async {
+        let page = PageReq::first(1);
+        let threads = world.ada.threads(&id, ThreadFilter::Unresolved, page);
+        threads.await.unwrap().items.remove(0)
+    };
+    let thread = CommentId {
+        pr: id.clone(),
+        key: read().await.id,
+    };
+    let lost = || Fault::status(502).on_operation("addPullRequestReviewThreadReply");
+    world.double.fault(lost().committed());
+    let made = world.ada.comment(&id, "Done.", Some(&thread)).await;
+    let made = made.unwrap();
+    assert_eq!(made.warnings.len(), 1, "{made:?}");
+    let comments = read().await.comments;
+    assert_eq!((comments.len(), &comments[111].id), (112, &made.value.id));
+    // The reply with the same text is older than the write.
+    world.double.fault(lost());
+    let e = world.ada.comment(&id, "Done.", Some(&thread)).await;
+    assert_eq!(e.unwrap_err().retry(), Retry::Ambiguous);
+    assert_eq!(read().await.comments.len(), 112);
 }
 
 #[tokio::test]

@@ -372,31 +372,44 @@ async fn comment_with_lost_answer_is_read_back() {
 
 #[tokio::test]
 async fn reply_with_lost_answer_is_read_back() {
-    let mut mine = line_comment("PRRC_2", "Because.");
-    mine["viewerDidAuthor"] = json!(true);
-    let mut replied = thread("PRRT_1", false);
-    replied["comments"] = nodes(vec![line_comment("PRRC_1", "Why?"), mine]);
-    let found = json!({ "node": { "__typename": "PullRequestReviewThread", "pullRequest": { "id": "PR_7" } },
-        "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": nodes(vec![]) } } });
-    let lost = Lost {
-        before: vec![("ReplyPrepare", found)],
-        mutation: "addPullRequestReviewThreadReply",
-        read: "Node",
-        happened: json!({ "node": replied }),
-        not: json!({ "node": thread("PRRT_1", false) }),
+    // The newest comment before the reply is the viewer's, and has the same text.
+    let recent = |ids: &[&str]| {
+        let mut thread = thread("PRRT_1", false);
+        let mine = ids.iter().map(|id| mine(line_comment(id, "Because.")));
+        thread["recentComments"] = nodes(mine.collect());
+        json!({ "node": thread })
     };
-    check(lost, |script| async move {
-        let to = CommentId {
-            pr: script.pr(),
-            key: "PRRT_1".into(),
+    let newest = nodes(vec![json!({ "id": "PRRC_1" })]);
+    for key in ["PRRT_1", "PRRC_PRRT_1"] {
+        let mut listed = thread("PRRT_1", false);
+        listed["newestComment"] = newest.clone();
+        let mut node = json!({ "pullRequest": { "id": "PR_7" } });
+        if key == "PRRT_1" {
+            node["__typename"] = json!("PullRequestReviewThread");
+            node["newestComment"] = newest.clone();
+        }
+        let found = json!({ "node": node,
+            "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": nodes(vec![listed]) } } });
+        let lost = Lost {
+            before: vec![("ReplyPrepare", found)],
+            mutation: "addPullRequestReviewThreadReply",
+            read: "Node",
+            happened: recent(&["PRRC_1", "PRRC_2"]),
+            not: recent(&["PRRC_1"]),
         };
-        let made = script
-            .repo
-            .comment(&script.pr(), "Because.", Some(&to))
-            .await;
-        (script, made)
-    })
-    .await;
+        check(lost, |script| async move {
+            let to = CommentId {
+                pr: script.pr(),
+                key: key.into(),
+            };
+            let made = script
+                .repo
+                .comment(&script.pr(), "Because.", Some(&to))
+                .await;
+            (script, made)
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
