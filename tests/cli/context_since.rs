@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use forge_github_double::{PullSeed, state::ReviewState};
+use forge_github_double::{Action, Fault, PullSeed, state::ReviewState};
 use forge_testkit::{Run, git_program};
 use serde_json::{Value, json};
 
@@ -405,6 +405,33 @@ fn since_flag_on_github_needs_no_clone() {
         since_summary(&found),
         wanted("rebased", &["changed Add a"], &["a.txt"])
     );
+}
+
+#[test]
+fn merge_after_hundred_commits_on_github_is_noticed() {
+    let (hub, clone) = Hub::reviewed();
+    for n in 0..100 {
+        let headline = format!("Step {n}");
+        clone.git(&["commit", "--quiet", "--allow-empty", "-m", &headline]);
+    }
+    clone.move_main();
+    clone.git(&["switch", "--quiet", "work"]);
+    clone.git(&["merge", "--quiet", "-m", "Merge main", "origin/main"]);
+    clone.push();
+    let since = ["--since", "review", "--json", "since,warnings"];
+    let found = hub.bundle(&since);
+    assert_eq!(since_summary(&found), wanted("continued", &[], &[]));
+    assert_eq!(found["warnings"], json!([]));
+
+    // Without a link to the second page, the merge is not read.
+    let no_link = Action::Headers(vec![("link".to_owned(), String::new())]);
+    let compare = format!("/repos/{REPO}/compare/");
+    hub.double
+        .fault(Fault::new(no_link).on_path(&compare).always());
+    let found = hub.bundle(&since);
+    assert_eq!(since_summary(&found), wanted("continued", &[], &[]));
+    let said = found["warnings"].to_string();
+    assert!(said.contains("100 of 102 new commits were read"), "{said}");
 }
 
 #[test]

@@ -8,12 +8,18 @@ use forge_core::{
 };
 use futures::{stream, try_join};
 use http::Method;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 
-use super::{diff::SENT_LINES, fetched_diff::HeadAndBase, files::repo_route};
-use crate::{GitHub, api::JSON, error};
+use super::{
+    diff::SENT_LINES,
+    fetched_diff::HeadAndBase,
+    files::{has_next, repo_route},
+};
+use crate::{GitHub, api::JSON, error, paged::MAX_PAGE_SIZE};
 
 const DIFF: &str = "application/vnd.github.diff";
+/// How many pages of commits are read of one comparison.
+const MAX_COMMIT_PAGES: usize = 10;
 
 /// The answer of `GET /repos/{owner}/{repo}/compare/{basehead}`, without the files.
 #[derive(Debug, Deserialize)]
@@ -44,6 +50,17 @@ struct CommitAuthor {
     name: String,
     email: String,
     date: String,
+}
+
+impl Comparison {
+    /// Returns whether the head only adds commits to the base.
+    fn is_ahead(&self) -> bool {
+        matches!(self.status.as_str(), "identical" | "ahead")
+    }
+
+    fn is_complete(&self) -> bool {
+        self.commits.len() >= self.total_commits
+    }
 }
 
 impl ComparedCommit {
@@ -93,14 +110,16 @@ impl GitHub {
     }
 
     /// Compares through GitHub's API, without a clone. If the new head only adds commits to the old
-    /// one, returns these commits and their diff. Otherwise returns the files that the two heads
-    /// change differently.
+    /// one, returns these commits and their diff. Otherwise, and if one of these commits may be a
+    /// merge of the base, returns the files that the two heads change differently.
     async fn compared_since(&self, pr: &PrId, ends: &HeadAndBase, old: &str) -> Result<Diff> {
-        let found: Comparison = self.compare(pr, old, &ends.head, old).await?;
+        let found = self
+            .compare(pr, old, &ends.head, old, Comparison::is_ahead)
+            .await?;
         let old = &found.base_commit.sha;
         let is_merge = |commit: &ComparedCommit| commit.parents.len() > 1;
-        let is_ahead = matches!(found.status.as_str(), "identical" | "ahead");
-        if is_ahead && !found.commits.iter().any(is_merge) {
+        let is_ahead = found.is_ahead();
+        if is_ahead && found.is_complete() && !found.commits.iter().any(is_merge) {
             let commits = found.commits.iter();
             let added = commits.map(|c| ChangedCommit::added(&c.sha, c.headline()));
             let head_change = match found.status.as_str() {
@@ -109,14 +128,12 @@ impl GitHub {
             };
             let since = SinceHead::new(Some(old.clone()), head_change, added.collect());
             let body = self.compared_diff(pr, old, &ends.head).await?;
-            let mut diff = complete_diff(ends, since, body, Some(old));
-            diff.warnings.extend(unlisted_commits_warning(&found));
-            return Ok(diff);
+            return Ok(complete_diff(ends, since, body, Some(old)));
         }
         let (base, head) = (&*ends.base, &*ends.head);
         let (before, after, old_diff, new_diff) = try_join!(
-            self.compare::<Comparison>(pr, base, old, old),
-            self.compare::<Comparison>(pr, base, head, old),
+            self.compare(pr, base, old, old, |_| true),
+            self.compare(pr, base, head, old, |_| true),
             self.compared_diff(pr, base, old),
             self.compared_diff(pr, base, head),
         )?;
@@ -151,24 +168,59 @@ impl GitHub {
         diff.warnings
             .extend(forge_git::no_longer_changed(&between.gone));
         diff.warnings.extend(unplaced);
-        diff.warnings.extend(
-            [&before, &after]
+        diff.warnings.extend(match is_ahead && !found.is_complete() {
+            true => Some(Warning::new(format!(
+                "{} of {} new commits were read. Any other may be a merge of the base branch, so \
+                 the changes of the base branch are left out",
+                found.commits.len(),
+                found.total_commits
+            ))),
+            false => [&before, &after]
                 .into_iter()
                 .find_map(unlisted_commits_warning),
-        );
+        });
         Ok(diff)
     }
 
-    async fn compare<T: DeserializeOwned>(
+    /// Compares two commits. Reads all commits of a comparison that `needs_all`, up to a limit.
+    /// The error for a missing commit names `old`.
+    async fn compare(
         &self,
         pr: &PrId,
         base: &str,
         head: &str,
         old: &str,
-    ) -> Result<T> {
+        needs_all: fn(&Comparison) -> bool,
+    ) -> Result<Comparison> {
+        let (mut found, mut more) = self.compared_page(pr, base, head, old, 1).await?;
+        let pages = if needs_all(&found) {
+            MAX_COMMIT_PAGES
+        } else {
+            1
+        };
+        for page in 2..=pages {
+            if !more || found.is_complete() {
+                break;
+            }
+            let further = self.compared_page(pr, base, head, old, page).await?;
+            found.commits.extend(further.0.commits);
+            more = further.1;
+        }
+        Ok(found)
+    }
+
+    /// Returns the comparison with one page of its commits, and whether a next page exists.
+    async fn compared_page(
+        &self,
+        pr: &PrId,
+        base: &str,
+        head: &str,
+        old: &str,
+        page: usize,
+    ) -> Result<(Comparison, bool)> {
         // Only the first page has the files of the comparison. They are not needed here.
         let path = format!(
-            "{}/compare/{base}...{head}?per_page=250",
+            "{}/compare/{base}...{head}?per_page={MAX_PAGE_SIZE}&page={page}",
             repo_route(&pr.repo)?
         );
         let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
@@ -179,10 +231,11 @@ impl GitHub {
             let about = self.api.error_context(false);
             return Err(error::from_http(about, status, &headers, &bytes));
         }
-        serde_json::from_slice(&bytes).map_err(|e| {
+        let found = serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the comparison for {pr}");
             self.api.error_context(false).misread(&what, &e)
-        })
+        })?;
+        Ok((found, has_next(&headers).unwrap_or(false)))
     }
 
     /// Returns the diff from the merge base of two commits to the second.
@@ -214,11 +267,9 @@ fn complete_diff(
     diff
 }
 
-/// Returns a warning if GitHub lists only some commits of the comparison.
+/// Returns a warning if only some commits of the comparison were read.
 fn unlisted_commits_warning(found: &Comparison) -> Option<Warning> {
-    let listed = found.commits.len();
-    (listed < found.total_commits).then(|| {
-        let total = found.total_commits;
-        Warning::new(format!("GitHub lists {listed} of {total} commits"))
-    })
+    let (listed, total) = (found.commits.len(), found.total_commits);
+    let message = || format!("{listed} of {total} commits were read");
+    (!found.is_complete()).then(|| Warning::new(message()))
 }

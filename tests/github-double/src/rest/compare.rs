@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::{link_pages, page_of, query};
 use crate::{
     git::{self, CommitInfo},
     graphql::Ctx,
@@ -39,9 +40,18 @@ pub(super) fn answer(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, range: &str
         _ => "diverged",
     };
     let url = ctx.repo_url(repo.id);
-    let commits: Vec<Value> = ahead.iter().take(250).map(|it| json_of(&url, it)).collect();
+    let is_paged = query(request, "page").or(query(request, "per_page"));
+    let is_paged = is_paged.is_some();
+    let page @ (size, number) = page_of(request);
+    let (skipped, listed) = match is_paged {
+        true => ((number - 1) * size, size),
+        // Without these parameters, GitHub lists the newest 250 commits.
+        false => (ahead.len().saturating_sub(250), 250),
+    };
+    let commits = ahead.iter().skip(skipped).take(listed);
+    let commits: Vec<Value> = commits.map(|it| json_of(&url, it)).collect();
     let parting = commit(&parting).unwrap_or_default();
-    Reply::json(
+    let mut reply = Reply::json(
         200,
         &json!({
             "url": url,
@@ -54,7 +64,12 @@ pub(super) fn answer(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, range: &str
             "commits": commits,
             "files": [],
         }),
-    )
+    );
+    if is_paged {
+        let route = format!("compare/{range}");
+        link_pages(ctx, &mut reply, repo, &route, page, ahead.len());
+    }
+    reply
 }
 
 fn json_of(url: &str, commit: &CommitInfo) -> Value {

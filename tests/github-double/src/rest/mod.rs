@@ -185,6 +185,42 @@ fn query<'a>(request: &'a Incoming, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
+/// Returns the page of a list that a request asks for: its size and its number.
+fn page_of(request: &Incoming) -> (usize, usize) {
+    let number_of = |name: &str, otherwise: usize| {
+        query(request, name)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(otherwise)
+    };
+    let size = number_of("per_page", 30).clamp(1, 100);
+    (size, number_of("page", 1).max(1))
+}
+
+/// Adds the links to the next and the last page, unless the answer is the last page of a list with
+/// `all` rows.
+fn link_pages(
+    ctx: &Ctx<'_>,
+    reply: &mut Reply,
+    repo: &Repo,
+    route: &str,
+    (size, page): (usize, usize),
+    all: usize,
+) {
+    let last = all.div_ceil(size).max(1);
+    if page >= last {
+        return;
+    }
+    let link = |page: usize, rel: &str| {
+        format!(
+            "<{}/repos/{}/{route}?per_page={size}&page={page}>; rel=\"{rel}\"",
+            ctx.web.replacen("://", "://api.", 1),
+            ctx.state().full_name(repo.id),
+        )
+    };
+    let links = format!("{}, {}", link(page + 1, "next"), link(last, "last"));
+    reply.set("link", links);
+}
+
 /// Returns the global id of a repository.
 fn repo_node(id: Id) -> String {
     node_id(&Node::Repo(id))

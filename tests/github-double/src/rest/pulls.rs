@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{account, query, repos};
+use super::{account, link_pages, page_of, repos};
 use crate::{
     git::{self, FileDiff},
     graphql::{Ctx, Node, node_id},
@@ -133,20 +133,14 @@ pub(super) fn files(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
         Err(error) => return reply::message(500, &error.to_string()),
     };
     let patches = patches(&String::from_utf8_lossy(&diff));
-    let number_of = |name: &str, otherwise: usize| {
-        query(request, name)
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(otherwise)
-    };
-    let size = number_of("per_page", 30).clamp(1, 100);
-    let page = number_of("page", 1).max(1);
+    let page @ (size, number) = page_of(request);
     let all = files.len().min(limits.listed_files);
     let mut lines = 0;
     let rows: Vec<Value> = files
         .iter()
         .zip(patches.iter().map(Some).chain(std::iter::repeat(None)))
         .take(limits.listed_files)
-        .skip((page - 1) * size)
+        .skip((number - 1) * size)
         .take(size)
         .map(|(file, patch)| {
             lines += patch.map_or(0, |patch| patch.lines().count());
@@ -155,21 +149,8 @@ pub(super) fn files(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
         })
         .collect();
     let mut reply = Reply::json(200, &Value::Array(rows));
-    let last = all.div_ceil(size).max(1);
-    if page < last {
-        let link = |page: usize, rel: &str| {
-            format!(
-                "<{}/repos/{}/pulls/{}/files?per_page={size}&page={page}>; rel=\"{rel}\"",
-                ctx.web.replacen("://", "://api.", 1),
-                ctx.state().full_name(repo.id),
-                pull.number
-            )
-        };
-        reply.set(
-            "link",
-            format!("{}, {}", link(page + 1, "next"), link(last, "last")),
-        );
-    }
+    let route = format!("pulls/{}/files", pull.number);
+    link_pages(ctx, &mut reply, repo, &route, page, all);
     reply
 }
 
