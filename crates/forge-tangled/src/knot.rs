@@ -257,8 +257,9 @@ impl Tangled {
         let knot = self.knot(repository).await?.with_class(Idempotency::Read);
         let names = &self.settings.dialects;
         let input = merge_input(names, repository, branch, patch);
+        let older = (&*names.inputs.knot.name, repository.name.as_str());
         let method = &names.methods.knot.merge_check;
-        let answer = knot.procedure(method, &input).await?;
+        let answer = call_by_name(&knot, method, input, older).await?;
         let answer: CheckAnswer = field_rename::read(answer, &names.answers.knot)
             .map_err(|why| xrpc_error::garbled(knot.origin(), method, &why, false))?;
         if let Some(error) = answer.error.filter(|e| !e.is_empty()) {
@@ -276,21 +277,21 @@ impl Tangled {
     }
 
     /// Calls a procedure of the knot as the logged-in account, once the owner of the repository is
-    /// confirmed.
+    /// confirmed. See [`call_by_name`] for `older`.
     pub(crate) async fn knot_call(
         &self,
         repository: &TangledRepository,
+        class: Idempotency,
         method: &str,
-        input: &Value,
+        input: Value,
+        older: (&str, &str),
     ) -> Result<Value> {
         self.owner_confirmed(repository).await?;
         let knot = self.knot(repository).await?;
         let audience = repository.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;
-        knot.with_token(token)
-            .with_class(Idempotency::Write)
-            .procedure(method, input)
-            .await
+        let knot = knot.with_token(token).with_class(class);
+        call_by_name(&knot, method, input, older).await
     }
 
     /// Makes the fork's knot fetch a branch of the upstream repository as a hidden ref
@@ -304,17 +305,16 @@ impl Tangled {
     ) -> Result<String> {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.hidden_ref;
-        self.owner_confirmed(fork).await?;
-        let knot = self.knot(fork).await?.with_class(Idempotency::Replay);
-        let audience = fork.knot().service_did();
-        let token = self.session.service_token(&audience, method).await?;
         let of = &names.inputs.knot;
         let input = json!({
             (of.repo.to_string()): fork.target(),
             (of.fork_ref.to_string()): head,
             (of.remote_ref.to_string()): branch,
         });
-        let answer = knot.with_token(token).procedure(method, &input).await?;
+        let older = (&*of.repo, fork.record.uri.as_str());
+        let answer = self
+            .knot_call(fork, Idempotency::Replay, method, input, older)
+            .await?;
         let said = &names.answers.knot;
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
         if answer.get(&*said.fetched).and_then(Value::as_bool) == Some(true) {
@@ -347,8 +347,10 @@ impl Tangled {
             (of.repo.to_string()): repository.target(),
             (of.branch.to_string()): branch,
         });
+        let older = (&*of.repo, repository.record.uri.as_str());
         let method = &self.settings.dialects.methods.knot.delete_branch;
-        self.knot_call(repository, method, &input).await?;
+        self.knot_call(repository, Idempotency::Write, method, input, older)
+            .await?;
         Ok(())
     }
 }
@@ -359,8 +361,33 @@ pub(crate) fn hidden_name(head: &str, branch: &str) -> String {
     format!("hidden/{head}/{branch}")
 }
 
-/// Builds the input of a merge. It names the repository twice: by owner and name for older knots,
-/// by DID for newer ones.
+/// Calls a procedure of a knot. If the knot does not know the repository by the name in `input`,
+/// repeats the call with an older name: a field and its value.
+///
+/// Knots accept the repository's DID since August 2026 (`repo-did-input`). Knots before this
+/// require the at-uri of the record, and merge by the owner with the record's key or, until May
+/// 2026, with the repository's name. A knot that does not know the repository has changed nothing.
+async fn call_by_name(
+    knot: &Xrpc,
+    method: &str,
+    mut input: Value,
+    (field, older): (&str, &str),
+) -> Result<Value> {
+    let answer = knot.procedure(method, &input).await;
+    let unknown = answer
+        .as_ref()
+        .is_err_and(xrpc_error::is_unknown_repository);
+    match input.get_mut(field) {
+        Some(name) if unknown && *name != older => {
+            *name = json!(older);
+            knot.procedure(method, &input).await
+        }
+        _ => answer,
+    }
+}
+
+/// Builds the input of a merge. It names the repository twice: by DID, and for older knots by owner
+/// and record key. In the protocol of 2025 it has the owner and the name alone.
 pub(crate) fn merge_input(
     names: &Dialects,
     repository: &TangledRepository,
@@ -368,9 +395,10 @@ pub(crate) fn merge_input(
     patch: &str,
 ) -> Value {
     let of = &names.inputs.knot;
+    let key = repository.did.as_ref().map(|_| repository.record.rkey());
     let mut input = json!({
         (of.owner.to_string()): repository.owner.did,
-        (of.name.to_string()): repository.name,
+        (of.name.to_string()): key.unwrap_or(&repository.name),
         (of.branch.to_string()): branch,
         (of.patch.to_string()): patch,
     });

@@ -56,6 +56,12 @@ pub(crate) fn is_missing_ref(error: &Error) -> bool {
     name(error).is_some_and(|name| name.ends_with("NotFound") && !is_other(name))
 }
 
+/// Returns true if a knot refused a procedure because it does not know a repository by the name in
+/// the input: the name has another form than the knot accepts, or no repository has it.
+pub(crate) fn is_unknown_repository(error: &Error) -> bool {
+    !is_ambiguous(error) && matches!(name(error), Some("InvalidRepo" | "RepoNotFound"))
+}
+
 /// Returns true if somebody else changed the record.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")

@@ -295,7 +295,7 @@ impl RealWorld {
     /// account.
     #[must_use]
     pub fn repository(&self, owner: &Account, name: &str) -> Repository {
-        let (repo, record) = self.knot.add_2026(owner, name);
+        let (repo, record) = self.knot.add_2026(owner, name, &name.to_lowercase());
         self.announce(&repo, owner, "sh.tangled.repo", &record)
     }
 

@@ -111,7 +111,16 @@ impl World {
     /// account.
     #[must_use]
     pub fn repository(&self, owner: &Account, name: &str) -> Repository {
-        let (repo, record) = self.knot.add_2026(owner, name);
+        let (repo, record) = self.knot.add_2026(owner, name, &name.to_lowercase());
+        self.announce(&repo, "sh.tangled.repo", record)
+    }
+
+    /// Creates a repository of 2026 whose record has the key `rkey`, and a name in a field of its
+    /// own: the form of records before May 2026.
+    #[must_use]
+    pub fn repository_with_key(&self, owner: &Account, name: &str, rkey: &str) -> Repository {
+        let (repo, mut record) = self.knot.add_2026(owner, name, rkey);
+        record["name"] = name.into();
         self.announce(&repo, "sh.tangled.repo", record)
     }
 
@@ -145,7 +154,7 @@ impl World {
         owner: &Account,
         name: &str,
     ) -> Repository {
-        let (repo, mut record) = knot.add_2026(owner, name);
+        let (repo, mut record) = knot.add_2026(owner, name, &name.to_lowercase());
         record["source"] = upstream.did.as_str().into();
         let fork = self.announce(&repo, "sh.tangled.repo", record);
         copy(upstream, &fork);

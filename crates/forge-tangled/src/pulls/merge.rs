@@ -10,6 +10,7 @@ use forge_core::{
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
+use forge_http::Idempotency;
 use futures::future;
 use serde_json::Value;
 
@@ -156,7 +157,10 @@ impl Tangled {
         let of = &self.settings.dialects.inputs.knot;
         let input = with_message(input, of, req, &located, &patch);
         let method = &self.settings.dialects.methods.knot.merge;
-        let merged = self.knot_call(repository, method, &input).await;
+        let older = (&*of.name, repository.name.as_str());
+        let merged = self
+            .knot_call(repository, Idempotency::Write, method, input, older)
+            .await;
         let after = self.landed(&located, &patch, &before, req, merged).await?;
         self.record_merge(&located, &after, req, standing, false)
             .await

@@ -105,6 +105,23 @@ async fn fork_branch_is_opened_resubmitted_and_merged() {
     }
 }
 
+/// A knot of before August 2026 takes the at-uri of the record, not the DID.
+#[tokio::test]
+async fn fork_on_old_knot_is_named_by_record() {
+    let stage = Stage::new();
+    let (account, repo) = carol(&stage);
+    let options = KnotOptions {
+        capabilities: vec!["knot-acl".to_owned()],
+        ..KnotOptions::default()
+    };
+    let knot = stage.world.another_knot(options).unwrap();
+    let fork = stage.world.fork_on(&knot, &stage.repo, &account, "widget");
+    commit(&fork, "one.txt");
+    let made = repo.create_pull(&from("carol.test", None, "topic")).await;
+    assert!(made.is_ok(), "{made:?}");
+    assert_eq!(knot.host().count_of("sh.tangled.repo.hiddenRef"), 2);
+}
+
 #[tokio::test]
 async fn ambiguous_fork_must_be_named() {
     let stage = Stage::new();

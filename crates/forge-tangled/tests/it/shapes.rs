@@ -1,8 +1,8 @@
 //! Malformed answers and transient failures must not look like missing data.
 
 use forge_core::{
-    Issues, PageReq, PullRequests, Repos, Reviews, Timestamp,
-    model::{CloseReq, IssueQuery, MergeReq, PrFields, PrState, PullQuery},
+    Issues, PageReq, PullRequests, RepoId, RepoPath, Repos, Reviews, Timestamp,
+    model::{CloseReq, CreatePull, IssueQuery, MergeReq, PrFields, PrState, PullQuery},
 };
 use forge_tangled_world::{Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
@@ -329,5 +329,64 @@ async fn proven_old_knot_is_not_asked_for_owner() {
         assert_eq!(said.is_ok(), is_believed, "{capabilities:?}: {said:?}");
         let closed = forge.close(&made, &CloseReq::default()).await;
         assert_eq!(closed.is_ok(), is_believed, "{capabilities:?}: {closed:?}");
+    }
+}
+
+/// Creates a stage whose knot takes no DIDs of repositories, as knots before August 2026.
+fn stage_with_old_knot() -> Stage {
+    let options = KnotOptions {
+        capabilities: vec!["knot-acl".to_owned()],
+        ..KnotOptions::default()
+    };
+    Stage::of(World::with(PdsOptions::default(), options).unwrap())
+}
+
+#[tokio::test]
+async fn branch_on_old_knot_is_deleted_by_record() {
+    let stage = stage_with_old_knot();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
+    let forge = stage.tangled(&stage.alice);
+    let closed = forge.close(&made.id, &req).await.unwrap();
+    assert!(stage.repo.git.oid("topic").is_none(), "{closed:?}");
+}
+
+#[tokio::test]
+async fn old_knot_merges_by_record_key_or_name() {
+    let stage = stage_with_old_knot();
+    let (pds, owner) = (stage.world.pds(), &stage.alice.did);
+    let collection = "sh.tangled.repo";
+    // This repository was renamed, so the knot knows the key of its record alone.
+    let keyed = stage
+        .world
+        .repository_with_key(&stage.alice, "gadget", "3mkuuamwfj322");
+    let (_, mut record) = pds.record(&keyed.uri).unwrap();
+    record["name"] = json!("renamed");
+    pds.put(owner, collection, "3mkuuamwfj322", record);
+    // The knot of this repository is older, and knows its name alone.
+    let named = stage.world.repository(&stage.alice, "thing");
+    let (_, mut record) = pds.record(&named.uri).unwrap();
+    record["name"] = json!("thing");
+    pds.delete(owner, collection, "thing");
+    pds.put(owner, collection, "3mkuuamwfj323", record);
+    let knot = stage.world.knot().host();
+    for (repo, name, calls) in [(&keyed, "renamed", 1), (&named, "thing", 2)] {
+        repo.git.commit("topic", "Add a", &[("a", Some("x\n"))]);
+        let id = RepoId {
+            path: RepoPath::Named {
+                owner: stage.alice.handle.clone(),
+                name: name.to_owned(),
+            },
+            ..stage.id()
+        };
+        let forge = stage.tangled(&stage.alice);
+        let made = forge.create(&id, &CreatePull::new("topic", "T")).await;
+        let made = made.unwrap().value;
+        knot.reset_record();
+        forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+        assert_eq!(repo.git.show("main", "a"), "x\n", "{name}");
+        assert_eq!(knot.count_of("sh.tangled.repo.merge"), calls, "{name}");
+        assert_eq!(knot.count_of("sh.tangled.repo.mergeCheck"), calls, "{name}");
     }
 }

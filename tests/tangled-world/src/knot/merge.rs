@@ -12,15 +12,20 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-/// Returns the repository that the body of a procedure names: by owner and name, or by DID if the
-/// knot knows DIDs.
+/// Returns the repository that the body of a procedure names: by DID if the knot takes DIDs, or by
+/// owner and name. Since May 2026 the name can also be the record's key (`repo_aliases` of the Go
+/// knot).
 pub(super) fn named(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
-    let by_did = input.optional("repo")?.filter(|_| !knot.options.legacy);
-    let name = match by_did {
-        Some(repo) => repo.to_owned(),
-        None => format!("{}/{}", input.text("did")?, input.text("name")?),
-    };
-    knot.repo(&name).ok_or_else(read::not_found)
+    let by_did = input.optional("repo")?;
+    if let Some(did) = by_did.filter(|_| knot.options.takes_dids()) {
+        return knot.repo(did).ok_or_else(read::not_found);
+    }
+    let (owner, name) = (input.text("did")?, input.text("name")?);
+    let is_named = |it: &Repo| it.name == name || !knot.options.legacy && it.rkey == name;
+    let found = knot
+        .repos
+        .find(|it| it.owner == owner && is_named(it) && it.dir.starts_with(&knot.root));
+    found.ok_or_else(read::not_found)
 }
 
 /// A clone with a branch checked out, in which the knot tries merges.

@@ -49,7 +49,9 @@ pub struct KnotOptions {
     /// True for a knot of 2025. It reports no version, ignores the audience of tokens, accepts no
     /// DIDs of repositories, and misspells `is_default`.
     pub legacy: bool,
-    /// Capabilities that `sh.tangled.knot.version` reports. A knot with `legacy` reports none.
+    /// Capabilities that `sh.tangled.knot.version` reports. A knot with `legacy` reports none. A
+    /// knot without `repo-did-input` is one of May to August 2026: its procedures take no DIDs of
+    /// repositories, and merge by the key of a repository's record.
     pub capabilities: Vec<String>,
     /// True if `mergeCheck` fails internally, which a knot reports with status 200.
     pub broken_merge_check: bool,
@@ -76,6 +78,13 @@ impl Default for KnotOptions {
             loses: Vec::new(),
             alias: None,
         }
+    }
+}
+
+impl KnotOptions {
+    /// Returns true if the knot's procedures take the DIDs of repositories.
+    fn takes_dids(&self) -> bool {
+        !self.legacy && self.capabilities.iter().any(|it| it == "repo-did-input")
     }
 }
 
@@ -268,17 +277,11 @@ impl KnotDouble {
         (repo, record)
     }
 
-    /// Adds a repository of the protocol of 2026, which has a DID and a record with its name as the
-    /// key. Returns it with the record for the owner's PDS.
-    pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
+    /// Adds a repository of the protocol of 2026, which has a DID and a record with the key `rkey`.
+    /// Returns it with the record for the owner's PDS.
+    pub(crate) fn add_2026(&self, owner: &Account, name: &str, rkey: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
-        let repo = self.add(
-            owner,
-            name,
-            &name.to_lowercase(),
-            Some(did.clone()),
-            Era::Sh2026,
-        );
+        let repo = self.add(owner, name, rkey, Some(did.clone()), Era::Sh2026);
         let record = json!({
             "knot": self.host.authority(), "repoDid": did, "createdAt": "2026-06-01T00:00:00Z",
         });

@@ -8,11 +8,13 @@ use crate::{
     xrpc::{Answer, Failure, Input},
 };
 
-/// Returns the repository that `repo` names. The value is an at-uri in 2025, and a DID later.
+/// Returns the repository that `repo` names. The value is an at-uri until August 2026, and a DID
+/// later.
 fn addressed(knot: &Knot, input: &Input) -> Result<Repo, Failure> {
     let name = input.text("repo")?;
-    if knot.options.legacy && !name.starts_with("at://") {
-        return Err(Failure::invalid("repo must be an at-uri"));
+    if !knot.options.takes_dids() && !name.starts_with("at://") {
+        let message = format!("supplied repo identifier is invalid: {name}");
+        return Err(Failure::new(400, "InvalidRepo", message));
     }
     knot.repo(name).ok_or_else(read::not_found)
 }

@@ -238,6 +238,44 @@ fn knot_of_2025_uses_the_old_protocol() {
 }
 
 #[test]
+fn knot_without_did_input_takes_uris_and_keys() {
+    const DELETE: &str = "sh.tangled.repo.deleteBranch";
+    let options = KnotOptions {
+        capabilities: vec!["knot-acl".to_owned()],
+        ..KnotOptions::default()
+    };
+    let world = World::with(PdsOptions::default(), options).unwrap();
+    let alice = world.pds().account("alice.test", "a");
+    let key = "3mkuuamwfj322";
+    let repo = world.repository_with_key(&alice, "widget", key);
+    topic(&repo.git);
+    let diff = repo.git.run(["diff", "main", "topic"]).text();
+    let knot = Caller::new(&world.knot().host().url());
+    for (name, status) in [(key, 200), ("widget", 200), ("other", 404)] {
+        let body = json!({
+            "did": alice.did, "name": name, "repo": repo.did, "patch": diff, "branch": "main",
+        });
+        let checked = knot.post("sh.tangled.repo.mergeCheck", &body);
+        assert_eq!(checked.status, status, "{name}");
+    }
+    let audience = world.knot().host().did();
+    let token = world
+        .pds()
+        .service_token(&alice.did, &audience, Some(DELETE), 60);
+    let delete = |name: &str| {
+        let body = json!({ "repo": name, "branch": "topic" });
+        knot.with_token(&token).post(DELETE, &body)
+    };
+    let by_did = delete(&repo.did);
+    assert_eq!(
+        (by_did.status, by_did.error().as_str()),
+        (400, "InvalidRepo")
+    );
+    assert_eq!(delete(&repo.uri).status, 200);
+    assert!(repo.git.oid("topic").is_none());
+}
+
+#[test]
 fn merge_check_failure_has_status_200() {
     let options = KnotOptions {
         broken_merge_check: true,
