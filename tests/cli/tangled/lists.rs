@@ -32,6 +32,20 @@ fn list_warns_once_about_unverified_index_states() {
 }
 
 #[test]
+fn list_by_state_warns_once_of_missing_rows() {
+    let t = Tangled::new();
+    let uri = t.open("one");
+    t.forge(&t.alice, &["pr", "close", &uri]).ok();
+    let args = ["pr", "list", "-R", WIDGET, "--state", "closed"];
+    let output = t.forge(&t.bob, &args).output().exits(0);
+    let (text, said) = (output.stdout_text(), output.stderr_text());
+    assert!(text.contains("one"), "{text}");
+    assert_eq!(said.matches(MARK).count(), 1, "{said}");
+    assert!(said.contains("rows may be missing"), "{said}");
+    assert!(said.contains("--state all"), "{said}");
+}
+
+#[test]
 fn client_side_filter_reports_scanned_rows() {
     let t = Tangled::new();
     for branch in ["one", "two"] {

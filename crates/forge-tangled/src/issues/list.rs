@@ -6,7 +6,7 @@ use std::{
 };
 
 use forge_core::{
-    Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
+    Cursor, Error, ErrorKind, Op, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{Issue, IssueFields, IssueFilter, IssueQuery, PrState},
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -254,7 +254,12 @@ impl Tangled {
         if query.oldest_first {
             walk = walk.oldest_first();
         }
+        let is_filtered = query.state == IssueFilter::Closed;
+        let mark = as_indexed(is_filtered.then_some(Op::IssueList));
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+        if is_filtered {
+            warnings.push(mark.clone());
+        }
         let mut ended = false;
         while !ended && rows.len() < limit {
             // Takes at most the rows that the page still needs, because the next page begins after
@@ -266,7 +271,7 @@ impl Tangled {
                     ended = true;
                     continue;
                 };
-                match self.issue_of_item(repository, item).await {
+                match self.issue_of_item(repository, item, &mark).await {
                     Ok(row) => some.push(row),
                     Err(e) => warnings.push(Warning::new(e.message())),
                 }
@@ -287,13 +292,19 @@ impl Tangled {
         })
     }
 
-    async fn issue_of_item(&self, repository: &TangledRepository, item: Value) -> Result<IssueRow> {
+    /// Builds a row from an item of tangled's index. `indexed` is the warning about its state.
+    async fn issue_of_item(
+        &self,
+        repository: &TangledRepository,
+        item: Value,
+        indexed: &Warning,
+    ) -> Result<IssueRow> {
         let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
         let (word, comments) = (item.state, item.comment_count);
         let issue = Stored::parse(item.record, self.fields())?;
         let words = Words::of_issues(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {
-            Some(state) => (state, as_indexed()),
+            Some(state) => (state, indexed.clone()),
             None => {
                 let located = LocatedIssue {
                     repository: Arc::new(repository.clone()),

@@ -357,12 +357,17 @@ impl Tangled {
         params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_pulls;
         let mut walk = IndexPager::new(index, (method, of), params, position, size);
+        let is_filtered = matches!(query.state, StateFilter::Merged | StateFilter::Closed);
+        let mark = as_indexed(is_filtered.then_some(Op::PrList));
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+        if is_filtered {
+            warnings.push(mark.clone());
+        }
         let mut compared = 0;
         while rows.len() < limit
             && let Some(item) = walk.next().await?
         {
-            let row = match self.row(repository, item).await {
+            let row = match self.row(repository, item, &mark).await {
                 Ok(row) => row,
                 Err(e) => {
                     warnings.push(Warning::new(e.message()));
@@ -482,13 +487,19 @@ impl Tangled {
         Ok(touches.is_touched_by(&patch::files(&patch.diff())))
     }
 
-    async fn row(&self, repository: &TangledRepository, item: Value) -> Result<PullRow> {
+    /// Builds a row from an item of tangled's index. `mark` is the warning about an indexed state.
+    async fn row(
+        &self,
+        repository: &TangledRepository,
+        item: Value,
+        mark: &Warning,
+    ) -> Result<PullRow> {
         let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
         let (word, comments) = (item.state, item.comment_count);
         let pull = TangledPull::parse(item.record, self.fields())?;
         let words = status::Words::of_pulls(&self.settings.dialects);
         let (state, mark) = match words.state_of(&word) {
-            Some(state) => (state, as_indexed()),
+            Some(state) => (state, mark.clone()),
             None => state_of_unknown_word(&word, self.state_of(repository, &pull).await),
         };
         Ok(PullRow {
@@ -781,11 +792,25 @@ pub(crate) fn knot_name(repository: &TangledRepository) -> String {
     format!("the knot {}", repository.knot().host())
 }
 
-/// Returns the warning that the state comes from tangled's index and was not verified. The index
-/// uses the last status record, whichever account wrote it.
-pub(crate) fn as_indexed() -> Warning {
-    Warning::new("the state is that of the index; a view also checks who set it")
-        .of_section("state")
+/// Returns the warning that the state comes from tangled's index and was not verified.
+///
+/// Versions of the index count the status records of different accounts. That of mid-2026 counts
+/// none of the owner and the collaborators, only those of the author and of the repository's own
+/// DID (`accept_state_source` in bobbin). A list of merged or closed rows can then lack some, so
+/// `filtered` has the call that lists all states.
+pub(crate) fn as_indexed(filtered: Option<Op>) -> Warning {
+    let warning = match filtered {
+        None => Warning::new("the state is that of the index; a view also checks who set it"),
+        Some(list) => Warning::new(
+            "the state is that of the index, so rows may be missing whose state was set by others \
+             than their author; a view also checks who set it",
+        )
+        .with_hint(
+            Hint::new("list all states, then view a missing one for its state")
+                .with_action(Action::op(list).with(Param::State, "all")),
+        ),
+    };
+    warning.of_section("state")
 }
 
 /// Returns the state of a row whose state word is unknown, and a warning.

@@ -6,7 +6,7 @@ use forge_core::{
     Action, Call, Ingestion, Issues, Op, PageReq, Param, PullRequests, RepoId, RepoPath, Warning,
     model::{
         CloseReq, EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState,
-        NewIssue, PrFields, PrState, PullQuery, SetChange, SetIssueState, StateFilter,
+        MergeReq, NewIssue, PrFields, PrState, PullQuery, SetChange, SetIssueState, StateFilter,
     },
 };
 use forge_tangled::TangledSettings;
@@ -153,6 +153,55 @@ async fn list_distrusts_index_without_states() {
         let told = "because this index does not ingest sh.tangled.repo.pull.status";
         assert!(said(&page.warnings, told), "{:?}", page.warnings);
     }
+}
+
+/// The index of mid-2026 counts no states of owners and collaborators.
+#[tokio::test]
+async fn list_by_state_warns_of_missing_rows() {
+    let stage = Stage::new();
+    stage.world.index().set_moods(Moods {
+        counts_authors_only: true,
+        ..Moods::default()
+    });
+    let bob = stage.tangled(&stage.bob);
+    let issue = bob.create_issue(&stage.id(), &new("One")).await;
+    let issue = issue.unwrap().value;
+    let pull = stage.open(&stage.handle(&stage.bob), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let close = to(IssueState::Closed);
+    forge.set_issue_state(&issue.id, &close).await.unwrap();
+    forge.merge(&pull.id, &MergeReq::default()).await.unwrap();
+    let told = "rows may be missing whose state was set by others";
+    for (state, count, is_told) in [
+        (StateFilter::Merged, 0, true),
+        (StateFilter::Closed, 0, true),
+        (StateFilter::Open, 1, false),
+        (StateFilter::All, 1, false),
+    ] {
+        let mut query = PullQuery::default();
+        query.state = state;
+        query.fields = PrFields::ROW;
+        let page = forge.list(&stage.id(), &query, PageReq::first(9)).await;
+        let page = page.unwrap();
+        let found = (page.items.len(), said(&page.warnings, told));
+        assert_eq!(found, (count, is_told), "{state:?}: {page:?}");
+    }
+    for (state, count, is_told) in [
+        (IssueFilter::Closed, 0, true),
+        (IssueFilter::Open, 1, false),
+        (IssueFilter::All, 1, false),
+    ] {
+        let mut query = IssueQuery::default();
+        query.state = state;
+        let page = forge.issues(&stage.id(), &query, PageReq::first(9)).await;
+        let page = page.unwrap();
+        let found = (page.items.len(), said(&page.warnings, told));
+        assert_eq!(found, (count, is_told), "{state:?}: {page:?}");
+    }
+    let view = forge.view(&pull.id, PrFields::NONE).await.unwrap();
+    assert_eq!(view.state, PrState::Merged);
+    let view = forge.issue(&issue.id, &COMMENTS).await.unwrap();
+    assert_eq!(view.state, IssueState::Closed);
 }
 
 #[tokio::test]

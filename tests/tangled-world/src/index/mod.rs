@@ -37,6 +37,9 @@ pub struct Moods {
     pub statuses: bool,
     /// True if the index drops states and labels that accounts without push access have set.
     pub drops_unauthorised: bool,
+    /// True if only the author of a pull request or an issue, or the DID of the repository, sets
+    /// its state in lists. Tangled's index did so in mid-2026 (`accept_state_source` in bobbin).
+    pub counts_authors_only: bool,
     /// True if the index returns an older version's CID instead of the current one.
     pub other_cid: bool,
 }
@@ -48,6 +51,7 @@ impl Default for Moods {
             pulls: true,
             statuses: true,
             drops_unauthorised: false,
+            counts_authors_only: false,
             other_cid: false,
         }
     }

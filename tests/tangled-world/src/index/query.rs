@@ -173,9 +173,19 @@ fn item(state: &State, entry: &Entry) -> Value {
     json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": entry.value })
 }
 
-/// Returns the newest state record about a subject, written by any account.
-fn newest<'a>(state: &'a State, uri: &str, collection: &'a str) -> Option<&'a Entry> {
-    state.about(uri, collection).max_by_key(|it| it.order())
+/// Returns the newest state record about a subject. It can be that of any account, unless the index
+/// counts those of authors only.
+fn newest<'a>(state: &'a State, subject: &Entry, collection: &'a str) -> Option<&'a Entry> {
+    let uri = subject.uri();
+    let accepted = [
+        subject.did.as_str(),
+        subject.text("/target/repo"),
+        subject.text("/repo"),
+    ];
+    state
+        .about(&uri, collection)
+        .filter(|it| !state.moods.counts_authors_only || accepted.contains(&it.did.as_str()))
+        .max_by_key(|it| it.order())
 }
 
 fn with_state(state: &State, entry: &Entry, status: Option<&Entry>, pointer: &str) -> Value {
@@ -195,12 +205,12 @@ fn with_state(state: &State, entry: &Entry, status: Option<&Entry>, pointer: &st
 }
 
 fn pull_item(state: &State, entry: &Entry) -> Value {
-    let status = newest(state, &entry.uri(), STATUS);
+    let status = newest(state, entry, STATUS);
     with_state(state, entry, status, "/status")
 }
 
 fn issue_item(state: &State, entry: &Entry) -> Value {
-    let status = newest(state, &entry.uri(), ISSUE_STATE);
+    let status = newest(state, entry, ISSUE_STATE);
     with_state(state, entry, status, "/state")
 }
 

@@ -184,6 +184,25 @@ fn index_moods_have_documented_effects() {
     assert!(index.knows(&late).is_some());
 }
 
+/// Tangled's index of mid-2026 (`accept_state_source` in bobbin).
+#[test]
+fn author_only_index_ignores_states_of_maintainers() {
+    let it = Fixture::new();
+    let index = it.world.index();
+    index.set_moods(Moods {
+        counts_authors_only: true,
+        ..Moods::default()
+    });
+    let (uri, _) = it.pull("3mkuuamwfj322", "patch");
+    let _ = it.status(&it.alice, &uri, "merged", AT);
+    assert_eq!(list(&it, &[])["items"][0]["state"], "open");
+    assert_eq!(list(&it, &[("status", "merged")])["items"], json!([]));
+    let _ = it.status(&it.bob, &uri, "closed", "2026-08-01T00:00:00Z");
+    assert_eq!(list(&it, &[])["items"][0]["state"], "closed");
+    index.set_moods(Moods::default());
+    assert_eq!(list(&it, &[])["items"][0]["state"], "merged");
+}
+
 #[test]
 fn lost_record_returns_after_rewrite() {
     let it = Fixture::new();
