@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::{
-    Dialects, Era, KnotAnswers, Origin, Tangled,
+    Dialects, Era, KnotAnswers, Origin, ShFields, Tangled,
     field_rename::{Answer, AnswerField},
     identity::AccountIdentity,
     records::{self, Listing, Record},
@@ -306,7 +306,7 @@ impl Tangled {
             .text(&self.fields().repo_knot)
             .ok_or_else(|| broken("names no knot"))?;
         let knot = Origin::of_host(host, self.settings.reach)?;
-        let did = record.text(&self.fields().repo_did).map(str::to_owned);
+        let did = did_of_record(&record, self.fields()).map(str::to_owned);
         let name = self.named(&record).to_owned();
         Ok(TangledRepository {
             id: self.canonical(&owner, &name),
@@ -589,6 +589,13 @@ impl Tangled {
     }
 }
 
+/// Returns the repository's DID from its `sh.tangled.repo` record. An empty text counts as missing,
+/// as in tangled's index.
+fn did_of_record<'a>(record: &'a Record, fields: &ShFields) -> Option<&'a str> {
+    let did = record.text(&fields.repo_did);
+    did.filter(|did| !did.is_empty())
+}
+
 /// Finds the declaration that has the name `slug`, or that declares the repository of the record
 /// `older`. A declared repository uses Tangled 1.0, by whichever of its names it is requested.
 fn declaration_of(
@@ -598,7 +605,7 @@ fn declaration_of(
     older: Option<&Record>,
 ) -> Option<Record> {
     let fields = &names.sh_fields;
-    let did = older.and_then(|r| r.text(&fields.repo_did));
+    let did = older.and_then(|r| did_of_record(r, fields));
     // In the protocol of 2025, only the name identifies a repository.
     let name = older
         .filter(|_| did.is_none())

@@ -65,10 +65,13 @@ impl TangledPull {
         let text = |path: &[&str]| record.text_at(path).map(str::to_owned);
         let of_target = |name: &str| text(&[&fields.target, name]);
         let of_source = |name: &str| text(&[&fields.source, name]);
+        // An empty DID counts as missing, as in tangled's index.
+        let target_did = of_target(&fields.target_did).filter(|did| !did.is_empty());
+        let source_did = of_source(&fields.source_did).filter(|did| !did.is_empty());
         let title = text(&[&fields.title]).ok_or_else(|| broken("it has no title"))?;
         let target = of_target(&fields.target_repo)
             .filter(|repo| repo.starts_with("did:"))
-            .or_else(|| of_target(&fields.target_did))
+            .or(target_did)
             .or_else(|| of_target(&fields.target_repo))
             .or_else(|| text(&[&fields.flat_repo]))
             .ok_or_else(|| broken("it names no repository"))?;
@@ -85,7 +88,7 @@ impl TangledPull {
             target,
             base,
             head: of_source(&fields.source_branch).unwrap_or_default(),
-            source: of_source(&fields.source_did).or_else(|| of_source(&fields.source_repo)),
+            source: source_did.or_else(|| of_source(&fields.source_repo)),
             source_sha: of_source(&fields.source_sha).filter(|sha| is_full_oid(sha)),
             depends_on: text(&[&fields.depends_on]),
             created_at,
@@ -283,6 +286,21 @@ mod tests {
         .unwrap();
         assert_eq!(between.target, "did:plc:r");
         assert_eq!(between.source_sha.as_deref(), Some(oid.as_str()));
+    }
+
+    #[test]
+    fn empty_repository_did_counts_as_missing() {
+        let uri = "at://did:plc:o/sh.tangled.repo/x";
+        for source in [Some(uri), None] {
+            let found = parse(json!({
+                "title": "T", "createdAt": "2026-05-01T00:00:00Z",
+                "target": {"repo": uri, "repoDid": "", "branch": "main"},
+                "source": {"branch": "f", "repo": source, "repoDid": ""},
+            }));
+            let found = found.unwrap();
+            assert_eq!((found.target.as_str(), found.head.as_str()), (uri, "f"));
+            assert_eq!(found.source.as_deref(), source);
+        }
     }
 
     #[test]

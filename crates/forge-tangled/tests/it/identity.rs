@@ -55,12 +55,18 @@ fn locator_of(text: &str) -> RepoId {
 #[tokio::test]
 async fn protocol_version_is_detected() {
     let stage = Stage::new();
-    let _old = stage.world.repository_2025(&stage.alice, "old");
+    let old = stage.world.repository_2025(&stage.alice, "old");
     let _new = stage.world.repository_1_0(&stage.alice, "new");
+    let pds = stage.world.pds();
+    let (_, mut empty) = pds.record(&old.uri).unwrap();
+    empty["name"] = json!("empty");
+    empty["repoDid"] = json!("");
+    pds.put(&stage.alice.did, "sh.tangled.repo", "empty", empty);
     let forge = stage.tangled(&stage.bob);
     for (name, era) in [
         ("widget", Era::Sh2026),
         ("old", Era::Sh2025),
+        ("empty", Era::Sh2025),
         ("new", Era::Org10),
     ] {
         assert_eq!(
