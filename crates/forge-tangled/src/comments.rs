@@ -377,7 +377,8 @@ impl Tangled {
         })
     }
 
-    /// Replaces the text of the viewer's comment `uri` about `subject`.
+    /// Replaces the text of the viewer's comment `uri` about `subject`. A comment of an older
+    /// collection keeps its form: its lexicon has a string.
     pub(crate) async fn rewrite_comment(
         &self,
         repository: &TangledRepository,
@@ -385,22 +386,22 @@ impl Tangled {
         subject: &str,
         body: &str,
     ) -> Result<Outcome<Comment>> {
-        let markdown_type = &self.settings.dialects.sh.markdown;
+        let names = &self.settings.dialects.sh;
         let fields = self.fields();
+        let is_older = uri.collection != names.comment;
         let undeclared = self.undeclared(repository).await?;
         let record = self
             .edit_record(undeclared, uri, None, |value| {
                 check_subject(uri, Some(&*value), subject, fields)?;
                 match value.get_mut(&*fields.body).and_then(Value::as_object_mut) {
-                    Some(markdown) => {
-                        markdown.insert(fields.text.to_string(), json!(body));
-                    }
+                    Some(markdown) => write::set_markup_text(markdown, &fields.text, body),
                     None => {
                         let text = fields.text.to_string();
-                        value.insert(
-                            fields.body.to_string(),
-                            json!({ "$type": markdown_type, (text): body }),
-                        );
+                        let new = match is_older {
+                            true => json!(body),
+                            false => json!({ "$type": names.markdown, (text): body }),
+                        };
+                        value.insert(fields.body.to_string(), new);
                     }
                 }
                 Ok(())

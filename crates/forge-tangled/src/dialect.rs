@@ -28,6 +28,10 @@ pub(crate) const STAMP: &str = "x-tngl-";
 /// Prefix of the collections of Tangled 1.0. Records of these collections can have stamps.
 pub(crate) const STAMPED: &str = "org.tangled.";
 
+/// Field of a markup object: the text before the web's post-processing, which the web offers for
+/// the next edit.
+pub(crate) const ORIGINAL: &str = "original";
+
 /// The version of the protocol that a repository uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Era {

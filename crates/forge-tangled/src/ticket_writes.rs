@@ -642,7 +642,7 @@ pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialect
 /// yet, `fresh` is its value.
 fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
-        Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),
+        Some(markup) => write::set_markup_text(markup, &names.fields.text, text),
         None => drop(map.insert(field.to_owned(), fresh)),
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Dialects, Tangled, cid,
     declaration::Undeclared,
+    dialect::ORIGINAL,
     hints::AGAIN,
     lexicon,
     records::{self, NewRecord, Record},
@@ -37,6 +38,17 @@ pub(crate) fn timestamp_after(before: Option<Timestamp>) -> String {
     });
     let at = behind.map_or(now, |behind| behind.max(now));
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Sets the text in a markup object of a record, and keeps its other fields.
+///
+/// An old [`ORIGINAL`] would undo the edit on the web (lexicon `markup.markdown`), so a field that
+/// is there gets the new text too.
+pub(crate) fn set_markup_text(markup: &mut Map<String, Value>, field: &str, text: &str) {
+    markup.insert(field.to_owned(), json!(text));
+    if let Some(original) = markup.get_mut(ORIGINAL) {
+        *original = json!(text);
+    }
 }
 
 /// Returns the record if its lexicon allows it. A record with configured names passes, because no

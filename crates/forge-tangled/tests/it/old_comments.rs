@@ -1,8 +1,8 @@
 //! Comments of 2025, which were records of two other collections.
 
 use forge_core::{
-    Issues, PullRequests,
-    model::{IssueFields, NewIssue, PrFields},
+    Issues, PullRequests, Reviews,
+    model::{CommentId, IssueFields, NewIssue, PrFields},
 };
 use serde_json::json;
 
@@ -40,5 +40,34 @@ async fn comments_of_2025_are_read_without_index() {
                 .collect();
             assert_eq!(said, [("bob.test", "Old")], "{backlinks_too}");
         }
+    }
+}
+
+#[tokio::test]
+async fn edited_comment_of_2025_keeps_its_form() {
+    let stage = Stage::new();
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let new = NewIssue::new("One", "");
+    let forge = stage.tangled(&stage.bob);
+    let issue = forge.create_issue(&stage.id(), &new).await.unwrap().value;
+    let pds = stage.world.pds();
+    for (field, uri) in [("pull", &pull.node_id), ("issue", &issue.node_id)] {
+        let collection = format!("sh.tangled.repo.{field}.comment");
+        let mut comment = json!({ "body": "Old", "createdAt": "2025-11-01T00:00:00Z" });
+        comment[field] = json!(uri);
+        let (key, _) = pds.add(&stage.bob.did, &collection, comment);
+        let edited = if field == "pull" {
+            let pr = pull.id.clone();
+            let comment = CommentId {
+                pr,
+                key: key.clone(),
+            };
+            forge.edit_comment(&comment, "New").await
+        } else {
+            forge.edit_issue_comment(&issue.id, &key, "New", None).await
+        };
+        assert_eq!(edited.unwrap().value.body, "New");
+        let (_, record) = pds.record(&key).unwrap();
+        assert_eq!(record["body"], "New", "{field}");
     }
 }

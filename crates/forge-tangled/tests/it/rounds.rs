@@ -79,6 +79,25 @@ async fn comment_on_another_pull_request_is_not_found() {
     bob.delete_comment(&old(&pr)).await.unwrap();
 }
 
+/// The web offers `original` for the next edit (lexicon `sh.tangled.markup.markdown`).
+#[tokio::test]
+async fn comment_edit_replaces_original_text() {
+    let stage = Stage::new();
+    let bob = stage.handle(&stage.bob);
+    let pr = stage.open(&stage.handle(&stage.alice), "topic").await.id;
+    let said = bob.comment(&pr, "Old.", None).await.unwrap().value;
+    let (pds, uri) = (stage.world.pds(), AtUri::parse(&said.id).unwrap());
+    let (_, mut record) = pds.record(&said.id).unwrap();
+    record["body"]["original"] = json!("Old.");
+    pds.put(&uri.authority, &uri.collection, &uri.rkey, record.clone());
+    let key = said.id.clone();
+    let comment = CommentId { pr, key };
+    bob.edit_comment(&comment, "New.").await.unwrap();
+    record["body"]["text"] = json!("New.");
+    record["body"]["original"] = json!("New.");
+    assert_eq!(pds.record(&said.id).unwrap().1, record);
+}
+
 #[tokio::test]
 async fn versions_are_read_as_rounds_and_preserved() {
     const PULL: &str = "sh.tangled.repo.pull";

@@ -190,6 +190,28 @@ async fn unknown_fields_survive_every_change() {
     }
 }
 
+/// The web offers `original` for the next edit (lexicon `org.tangled.markup.markdown`).
+#[tokio::test]
+async fn description_edit_replaces_original_text() {
+    let stage = Stage::new();
+    let (repo, id) = labelled_ground(&stage, &[]);
+    let forge = stage.tangled(&stage.alice);
+    let made = opened(&forge, &id).await;
+    let uri = &made.node_id;
+    let mut old = record(&stage, &repo, uri);
+    old["body"] = json!({"$type": "org.tangled.markup.markdown", "text": "Old", "original": "Old"});
+    let rkey = uri.rsplit('/').next().unwrap();
+    stage.world.knot().put_record(&repo.did, TICKET, rkey, old);
+    let mut edit = EditPull::default();
+    edit.description = Some("New".to_owned());
+    forge.edit(&made.id, &edit).await.unwrap();
+    let body = record(&stage, &repo, uri)["body"].clone();
+    assert_eq!(
+        (&body["text"], &body["original"]),
+        (&json!("New"), &json!("New"))
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn eight_concurrent_ticket_labels_are_kept() {
     let stage = Stage::new();
