@@ -10,7 +10,7 @@ use crate::{
     hints::from_start,
     read_limits,
     records::{self, Record},
-    sources::{Items, MAX_SUBJECT_RECORDS},
+    sources::{Items, MAX_EMPTY_PAGES, MAX_SUBJECT_RECORDS, next_cursor},
     xrpc::Xrpc,
     xrpc_error,
 };
@@ -142,6 +142,8 @@ pub(crate) struct IndexPager<'a> {
     /// The cursor of the next page; `None` before the first page, and empty at the end.
     next: Option<String>,
     scanned: u64,
+    /// Number of pages without a row since the last row.
+    empty_pages: usize,
     /// Size in memory of all rows that [`Self::next`] has returned, in bytes.
     bytes: usize,
 }
@@ -170,6 +172,7 @@ impl<'a> IndexPager<'a> {
             page: VecDeque::new(),
             next: None,
             scanned: 0,
+            empty_pages: 0,
             bytes: 0,
         }
     }
@@ -184,10 +187,17 @@ impl<'a> IndexPager<'a> {
 
     /// Returns the next row, or `None` at the end and at the read limit ([`Self::cut`]).
     pub async fn next(&mut self) -> Result<Option<Value>> {
-        if self.is_spent() {
-            return Ok(None);
-        }
-        while self.page.is_empty() {
+        loop {
+            if self.is_spent() {
+                return Ok(None);
+            }
+            if let Some(row) = self.page.pop_front() {
+                self.at.skip += 1;
+                self.scanned += 1;
+                self.empty_pages = 0;
+                self.bytes = self.bytes.saturating_add(read_limits::weight(&row));
+                return Ok(Some(row));
+            }
             match self.next.take() {
                 Some(end) if end.is_empty() => {
                     self.next = Some(end);
@@ -196,22 +206,22 @@ impl<'a> IndexPager<'a> {
                 Some(cursor) => {
                     self.at.skip = 0;
                     self.at.cursor = cursor;
+                    // Few requests lead past many rows that the index dropped.
+                    if self.empty_pages > 0 {
+                        self.at.size = self.at.size.max(SCAN);
+                    }
                 }
                 None => {}
             }
             self.fetch().await?;
+            self.empty_pages += usize::from(self.page.is_empty());
         }
-        let row = self.page.pop_front();
-        if let Some(row) = &row {
-            self.at.skip += 1;
-            self.scanned += 1;
-            self.bytes = self.bytes.saturating_add(read_limits::weight(row));
-        }
-        Ok(row)
     }
 
     fn is_spent(&self) -> bool {
-        self.scanned >= MAX_SUBJECT_RECORDS as u64 || self.bytes > self.index.limits().list
+        self.scanned >= MAX_SUBJECT_RECORDS as u64
+            || self.empty_pages >= MAX_EMPTY_PAGES
+            || self.bytes > self.index.limits().list
     }
 
     /// Returns a warning if the list continues beyond the rows that are read.
@@ -219,8 +229,12 @@ impl<'a> IndexPager<'a> {
         let is_cut = self.is_spent() && self.position().is_some();
         is_cut.then(|| {
             let host = self.index.origin().host();
+            let why = match self.empty_pages >= MAX_EMPTY_PAGES {
+                true => format!(", because {MAX_EMPTY_PAGES} pages in a row were empty"),
+                false => String::new(),
+            };
             Warning::new(format!(
-                "only {} rows of the index's list at {host} were read; the list has more",
+                "only {} rows of the index's list at {host} were read{why}; the list has more",
                 self.scanned
             ))
         })
@@ -240,7 +254,6 @@ impl<'a> IndexPager<'a> {
             return Err(xrpc_error::too_long(self.index.origin()));
         }
         self.at.size = size;
-        let got = page.items.len();
         // A page is an error only if all its rows are malformed. Otherwise the caller reports each
         // malformed row.
         let mut rows = page.items.iter();
@@ -259,10 +272,8 @@ impl<'a> IndexPager<'a> {
             ));
         }
         self.page = page.items.into_iter().skip(self.at.skip).collect();
-        // An empty page, a missing cursor or a repeated cursor ends the list.
-        let next = page.cursor.unwrap_or_default();
-        let ends = got == 0 || next == self.at.cursor;
-        self.next = Some(if ends { String::new() } else { next });
+        let next = next_cursor(page.cursor, Some(&self.at.cursor));
+        self.next = Some(next.unwrap_or_default());
         Ok(())
     }
 

@@ -30,6 +30,8 @@ pub(crate) const IN_FLIGHT: usize = 8;
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// Maximum number of records of one kind that are read about one subject.
 pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
+/// Maximum number of consecutive pages of an index list that may be empty.
+pub(crate) const MAX_EMPTY_PAGES: usize = 100;
 /// Maximum size of a record about a subject. The limit keeps a few long records of a stranger from
 /// displacing the other records.
 const ABOUT_MAX: usize = 256 * 1024;
@@ -173,6 +175,16 @@ pub(crate) struct Items {
     pub items: Vec<Value>,
     #[serde(default)]
     pub cursor: Option<String>,
+}
+
+/// Returns the cursor of the page after the page with the cursor `current`, or `None` at the end of
+/// an index list: at a missing, empty or repeated cursor.
+///
+/// An empty page is not the end. The index pages over the references that it has, then reads the
+/// records. It drops a row whose record is gone, invalid, or on a server that is down, and still
+/// sends the cursor (`drop_unhydratable` and `paged_tail` in tangled's bobbin).
+pub(crate) fn next_cursor(next: Option<String>, current: Option<&str>) -> Option<String> {
+    next.filter(|next| !next.is_empty() && current != Some(next.as_str()))
 }
 
 #[derive(Debug, Deserialize)]
@@ -368,6 +380,7 @@ impl Tangled {
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         let (mut limit, mut bytes, mut is_cut) = (1_000, 0_usize, false);
+        let mut empty_pages = 0;
         let most = self.settings.read_limits.list;
         loop {
             let of = &*self.settings.dialects.inputs.index.subject;
@@ -405,14 +418,22 @@ impl Tangled {
                 ));
                 break;
             }
-            let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
-            let Some(next) = next.filter(|_| got > 0) else {
+            let Some(next) = next_cursor(page.cursor, cursor.as_deref()) else {
                 break;
             };
             if seen >= MAX_SUBJECT_RECORDS {
                 is_cut = true;
                 skipped.add_rest(format!(
                     "{subject} has more than {MAX_SUBJECT_RECORDS} records about it; only the first were read"
+                ));
+                break;
+            }
+            empty_pages = if got == 0 { empty_pages + 1 } else { 0 };
+            if empty_pages >= MAX_EMPTY_PAGES {
+                is_cut = true;
+                skipped.add_rest(format!(
+                    "the index sent {MAX_EMPTY_PAGES} empty pages of the records about {subject}; \
+                     the rest was not read"
                 ));
                 break;
             }

@@ -13,7 +13,7 @@ use forge_core::{
     },
 };
 use forge_tangled::{Origin, Tangled, TangledSettings};
-use forge_tangled_world::{Fault, Host, Recorded};
+use forge_tangled_world::{Fault, Host, Moods, Recorded};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -539,6 +539,87 @@ async fn consecutive_pages_have_no_gaps() {
         }
         assert_eq!(seen, ["e", "d", "c", "b", "a"]);
     }
+}
+
+/// Adds pull requests from `source` to an account, a minute apart from `first` on.
+fn add_pulls(stage: &Stage, did: &str, first: usize, count: usize, source: &str) {
+    for n in first..first + count {
+        let record = json!({
+            "title": format!("Change {n}"),
+            "target": { "repo": stage.repo.did, "branch": "main" },
+            "source": { "repo": stage.repo.did, "branch": source },
+            "createdAt": format!("2036-11-01T{:02}:{:02}:00Z", n / 60, n % 60),
+            "rounds": [],
+        });
+        stage.world.pds().add(did, PULL, record);
+    }
+}
+
+/// Makes the index drop the rows of a new account, Carol's.
+fn drop_carols_rows(stage: &Stage) -> String {
+    let carol = stage
+        .world
+        .pds()
+        .account("carol.test", crate::stage::PASSWORD);
+    stage.world.index().set_moods(Moods {
+        unreadable: [carol.did.clone()].into(),
+        ..Moods::default()
+    });
+    carol.did
+}
+
+#[tokio::test]
+async fn empty_index_page_does_not_end_a_list() {
+    let stage = Stage::new();
+    let carol = drop_carols_rows(&stage);
+    add_pulls(&stage, &stage.bob.did, 0, 40, "bobs");
+    add_pulls(&stage, &carol, 40, 100, "carols");
+    let forge = stage.tangled(&stage.alice);
+    let index = stage.world.index().host();
+    forge.era(stage.repo_id()).await.unwrap();
+    for limit in [1, 30] {
+        index.reset_record();
+        let page = PageReq::first(limit);
+        let page = forge.list(stage.repo_id(), &rows(), page).await.unwrap();
+        assert_eq!((page.items.len(), page.total), (limit, None));
+        assert_eq!(page.items[0].title, "Change 39");
+        assert_eq!(index.count_of("sh.tangled.repo.listPulls"), 2);
+    }
+    // Another account's open pull request behind the dropped rows stops a second one.
+    stage.repo.git.commit("bobs", "A", &[("a", Some("x\n"))]);
+    let req = CreatePull::new("bobs", "T");
+    let e = forge.create(stage.repo_id(), &req).await.unwrap_err();
+    assert_eq!(e.code(), "already_exists", "{e:?}");
+}
+
+#[tokio::test]
+async fn list_of_many_empty_pages_is_cut_with_warning() {
+    const LIST: &str = "sh.tangled.repo.listPulls";
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.bob);
+    let empty = |n: usize| {
+        let body = json!({ "items": [], "cursor": n.to_string() }).to_string();
+        Fault::answer(200, &[("content-type", "application/json")], body).on(LIST)
+    };
+    let index = stage.world.index().host();
+    let pages = || {
+        (0..100)
+            .rev()
+            .map(empty)
+            .reduce(|later, page| page.then(later))
+    };
+    index.fault(pages().unwrap());
+    let page = first_page(&forge, &stage, &rows()).await;
+    assert!(page.items.is_empty() && page.next.is_some(), "{page:?}");
+    assert_eq!(page.total, None);
+    let told = &page.warnings[0].message;
+    assert!(told.contains("100 pages in a row were empty"), "{told}");
+    assert_eq!(index.count_of(LIST), 100);
+    index.fault(pages().unwrap());
+    let (head, all) = (HeadRef::branch("topic"), StateFilter::All);
+    let found = forge.find(stage.repo_id(), &head, all, PrFields::ROW);
+    let e = found.await.unwrap_err();
+    assert!(e.message().contains("it is unknown whether"), "{e:?}");
 }
 
 #[tokio::test]

@@ -42,6 +42,9 @@ pub struct Moods {
     pub counts_authors_only: bool,
     /// True if the index returns an older version's CID instead of the current one.
     pub other_cid: bool,
+    /// DIDs of accounts whose records the index cannot read, because their PDS is down. Lists lack
+    /// their rows, but have the same pages and cursors.
+    pub unreadable: BTreeSet<String>,
 }
 
 impl Default for Moods {
@@ -53,6 +56,7 @@ impl Default for Moods {
             drops_unauthorised: false,
             counts_authors_only: false,
             other_cid: false,
+            unreadable: BTreeSet::new(),
         }
     }
 }

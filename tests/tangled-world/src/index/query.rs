@@ -264,6 +264,7 @@ fn page(
         .iter()
         .skip(from)
         .take(limit)
+        .filter(|it| !state.moods.unreadable.contains(&it.did))
         .map(|it| item(state, it))
         .collect();
     let mut answer = json!({ "items": items });

@@ -204,6 +204,24 @@ fn author_only_index_ignores_states_of_maintainers() {
 }
 
 #[test]
+fn rows_of_unreadable_account_are_dropped_before_the_cursor() {
+    let it = Fixture::new();
+    for number in 2..5 {
+        let _ = it.pull(&format!("3mkuuamwfj32{number}"), "patch");
+    }
+    it.world.index().set_moods(Moods {
+        unreadable: [it.bob.did.clone()].into(),
+        ..Moods::default()
+    });
+    let first = list(&it, &[("limit", "2")]);
+    let cursor = first["cursor"].as_str().unwrap();
+    let second = list(&it, &[("limit", "2"), ("cursor", cursor)]);
+    let none = json!([]);
+    assert_eq!((&first["items"], &second["items"]), (&none, &none));
+    assert_eq!(second["cursor"], Value::Null);
+}
+
+#[test]
 fn lost_record_returns_after_rewrite() {
     let it = Fixture::new();
     it.world.index().lose_next("sh.tangled.repo.pull", 1);
