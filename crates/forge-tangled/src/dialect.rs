@@ -208,12 +208,8 @@ names! {
     list_pulls = "sh.tangled.repo.listPulls",
     /// The issues of a repository.
     list_issues = "sh.tangled.repo.listIssues",
-    /// A pull request.
-    get_pull = "sh.tangled.repo.getPull",
-    /// An issue.
-    get_issue = "sh.tangled.repo.getIssue",
-    /// A repository.
-    get_repo = "sh.tangled.repo.getRepo",
+    /// The repositories of an account.
+    list_repos = "sh.tangled.repo.listRepos",
     /// The statuses of a pull request.
     list_statuses = "sh.tangled.repo.pull.listStatuses",
     /// The states of an issue. Several public clients of the index use this method name.
@@ -463,12 +459,6 @@ names! {
     IndexFields, "index_field":
     /// The object that a list is about (parameter).
     subject = "subject",
-    /// The requested pull request (parameter).
-    pull = "pull",
-    /// The requested issue (parameter).
-    issue = "issue",
-    /// The requested repository (parameter).
-    repo = "repo",
     /// The status that filters a list of pull requests (parameter).
     wanted_status = "status",
     /// The state that filters a list of issues (parameter).

@@ -375,20 +375,16 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
     let branch = branch.ok_or("the default branch is not known");
     let tip = branch.map(|branch| branch.hash.as_str());
     let repo = (&*knot.repo, subjects.knot_name.as_str());
-    let record = || vec!["uri", "value"];
     Ok(match key {
         "index_list_pulls" | "index_list_issues" => (vec![about(target), LIMIT], vec![ITEMS]),
         "index_list_statuses" | "index_list_comments" | "index_list_label_ops" => {
             (vec![about(pull?), LIMIT], vec![ITEMS])
         }
         "index_list_issue_states" => (vec![about(issue?), LIMIT], vec![ITEMS]),
-        "index_list_labels" => (
+        "index_list_labels" | "index_list_repos" => (
             vec![about(repository.owner.did.as_str()), LIMIT],
             vec![ITEMS],
         ),
-        "index_get_pull" => (vec![(&*index.pull, pull?)], record()),
-        "index_get_issue" => (vec![(&*index.issue, issue?)], record()),
-        "index_get_repo" => (vec![(&*index.repo, &*repository.record.uri)], record()),
         "knot_merge" | "knot_merge_check" | "knot_hidden_ref" | "knot_delete_branch"
         | "knot_submit_patch" => return Err("is a procedure, and this examination only reads"),
         "knot_version" => (vec![], vec!["version"]),

@@ -3,16 +3,17 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SecondsFormat};
-use forge_core::{AtUri, Error, ErrorKind, Ingestion, Result};
+use forge_core::{AtUri, Error, ErrorKind, ForgeKind, Ingestion, RepoId, RepoPath, Result};
 use serde_json::{Map, Value};
 
 use crate::{
     ShFields, Tangled,
     declaration::Undeclared,
     pulls::status::{self, Status},
-    records::{self, Record},
+    read_limits,
+    records::{self, PAGE, Record},
     repository::TangledRepository,
-    sources::{Items, Kind, MAX_SUBJECT_RECORDS},
+    sources::{Items, Kind, MAX_EMPTY_PAGES, MAX_SUBJECT_RECORDS, next_cursor},
     xrpc_error,
 };
 
@@ -21,18 +22,22 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Timeout for the check whether the index drops a record.
 const PROOF_MAX: Duration = Duration::from_secs(10);
 
-/// The query with which the index returns a record.
+/// The list in which the index shows a record.
+///
+/// A list has only records that the index has ingested. A request for the record itself proves
+/// nothing: the index then fetches a record that it lacks from the author's server (`resolve` in
+/// tangled's bobbin).
 #[derive(Clone, Debug)]
 pub(crate) enum Seen<'a> {
-    /// Requests the record of a pull request.
-    Pull,
-    /// Requests the record of an issue.
-    Issue,
+    /// Lists the record's author's pull requests to this repository, given by DID.
+    Pull(&'a str),
+    /// Lists the record's author's issues of this repository, given by DID.
+    Issue(&'a str),
     /// Lists the records of this kind about a pull request or an issue, given by at-uri.
     About(Kind, &'a str),
     /// Lists the label definitions of this account.
     Definition(&'a str),
-    /// Requests the record of a repository.
+    /// Lists the repositories of the record's account.
     Repository,
 }
 
@@ -276,39 +281,58 @@ impl Tangled {
     /// Queries the index once.
     pub(crate) async fn probe(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> IndexProbe {
         let methods = &self.settings.dialects.methods.index;
-        let of = &self.settings.dialects.inputs.index;
-        match seen {
-            Seen::Pull => self.look_at(&methods.get_pull, &of.pull, uri, cid).await,
-            Seen::Issue => self.look_at(&methods.get_issue, &of.issue, uri, cid).await,
-            Seen::Repository => self.look_at(&methods.get_repo, &of.repo, uri, cid).await,
-            Seen::About(kind, subject) => self.look_among(&kind.query, subject, uri, cid).await,
-            Seen::Definition(account) => {
-                self.look_among(&methods.list_labels, account, uri, cid)
-                    .await
-            }
+        let account = records::author_of(uri);
+        let repo = match seen {
+            Seen::Pull(name) | Seen::Issue(name) => self.listed_under(name).await,
+            _ => String::new(),
+        };
+        let (query, subject, author) = match seen {
+            Seen::Pull(_) => (&*methods.list_pulls, &*repo, Some(account)),
+            Seen::Issue(_) => (&*methods.list_issues, &*repo, Some(account)),
+            Seen::Repository => (&*methods.list_repos, account, None),
+            Seen::About(kind, subject) => (&*kind.query, *subject, None),
+            Seen::Definition(account) => (&*methods.list_labels, *account, None),
+        };
+        self.look_among((query, subject, author), uri, cid).await
+    }
+
+    /// Returns the name under which the index lists the pull requests and issues of a repository: its
+    /// DID if it has one, also if a record names the repository by its at-uri.
+    async fn listed_under(&self, name: &str) -> String {
+        let Ok(uri) = AtUri::parse(name) else {
+            return name.to_owned();
+        };
+        let id = RepoId {
+            kind: ForgeKind::TANGLED,
+            host: self.settings.host.clone(),
+            path: RepoPath::Record(uri),
+        };
+        match self.claimed_repository(&id).await {
+            Ok(found) => found.target().to_owned(),
+            Err(_) => name.to_owned(),
         }
     }
 
-    /// Requests the record itself from the index.
-    async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> IndexProbe {
-        let index = self.index().for_record();
-        match index.query::<Record>(query, &[(name, uri)]).await {
-            Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
-            Ok(_) => IndexProbe::Absent,
-            Err(e) if xrpc_error::is_missing_record(&e) => IndexProbe::Absent,
-            Err(e) => IndexProbe::Silent(e),
-        }
-    }
-
-    /// Searches the index's records about `subject` for the record `uri`.
-    async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> IndexProbe {
+    /// Searches the index's records about `subject` for the record `uri`. If `author` is given,
+    /// only that account's records are searched.
+    async fn look_among(
+        &self,
+        (query, subject, author): (&str, &str, Option<&str>),
+        uri: &str,
+        cid: &str,
+    ) -> IndexProbe {
         let index = self.index();
-        let of = &*self.settings.dialects.inputs.index.subject;
+        let of = &self.settings.dialects.inputs.index;
         let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
+        let unread = |why: String| IndexProbe::Silent(Error::new(ErrorKind::Protocol, why));
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
-        let mut limit = 1000;
+        let (mut bytes, mut empty_pages) = (0_usize, 0_usize);
+        // An index fetches rows that it has not cached, so a look for one record of an account
+        // begins with few rows.
+        let mut limit = if author.is_some() { PAGE } else { 1000 };
         loop {
-            let mut params = vec![(of, subject), ("order", "desc")];
+            let mut params = vec![(&*of.subject, subject), ("order", "desc")];
+            params.extend(author.map(|author| (&*of.author, author)));
             params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
             let page = match records::page::<Items>(&index, query, &params, &mut limit).await {
                 Ok(page) => page,
@@ -324,16 +348,28 @@ impl Tangled {
             }
             let got = page.items.len();
             seen = seen.saturating_add(got);
-            let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
-            let Some(next) = next.filter(|next| got > 0 && !next.is_empty()) else {
+            let weights = page.items.iter().map(read_limits::weight);
+            bytes = weights.fold(bytes, usize::saturating_add);
+            let Some(next) = next_cursor(page.cursor, cursor.as_deref()) else {
                 return IndexProbe::Absent;
             };
+            if bytes > self.settings.read_limits.list {
+                let most = read_limits::human(self.settings.read_limits.list);
+                return unread(format!(
+                    "it has more than {most} of records about {subject}"
+                ));
+            }
             if seen >= MAX_SUBJECT_RECORDS {
-                let why = format!(
+                return unread(format!(
                     "it has more than {MAX_SUBJECT_RECORDS} records about {subject}, and the \
                      record is not among the newest"
-                );
-                return IndexProbe::Silent(Error::new(ErrorKind::Protocol, why));
+                ));
+            }
+            empty_pages += usize::from(got == 0);
+            if empty_pages >= MAX_EMPTY_PAGES {
+                return unread(format!(
+                    "it sent {MAX_EMPTY_PAGES} empty pages of the records about {subject}"
+                ));
             }
             cursor = Some(next);
         }

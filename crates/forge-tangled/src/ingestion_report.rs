@@ -15,6 +15,7 @@ use crate::{
     pulls::record::TangledPull,
     records::{self, Record},
     related_records,
+    sources::TargetField,
 };
 
 /// Age above which a slow index no longer explains a missing record.
@@ -255,7 +256,7 @@ impl Tangled {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
         let about = match self.subject(&record) {
-            Some(Seen::Pull | Seen::Issue | Seen::Repository) => uri.clone(),
+            Some(Seen::Pull(_) | Seen::Issue(_) | Seen::Repository) => uri.clone(),
             Some(Seen::About(_, subject)) => AtUri::parse(subject)?,
             _ => return Ok(Undeclared::of_no_repository()),
         };
@@ -356,10 +357,12 @@ impl Tangled {
         let dialects = &self.settings.dialects;
         let collection = record.uri.split('/').nth(3)?;
         if collection == dialects.sh.pull {
-            return Some(Seen::Pull);
+            let targets = related_records::targets_of_pulls(dialects);
+            return TargetField::find(&targets, record).map(Seen::Pull);
         }
         if collection == dialects.sh.issue {
-            return Some(Seen::Issue);
+            let targets = related_records::targets_of_issues(dialects);
+            return TargetField::find(&targets, record).map(Seen::Issue);
         }
         if collection == dialects.sh.label {
             return Some(Seen::Definition(record.author()));
@@ -448,8 +451,9 @@ fn explained(
         IndexProbe::Absent => (
             IndexShows::Nothing { host: host_name },
             format!(
-                "{host} does not show the record, although it is valid: the index has lost the \
-                 record, and reads it again only after a change"
+                "{host} does not list the record, although it is valid: the index has lost the \
+                 record, which it reads again only after a change, or could not read it from its \
+                 server just now"
             ),
             Some(again),
         ),

@@ -39,10 +39,7 @@ struct Listed {
 impl Record {
     /// Returns the DID of the account that has the record.
     pub fn author(&self) -> &str {
-        self.uri
-            .strip_prefix("at://")
-            .and_then(|rest| rest.split('/').next())
-            .unwrap_or_default()
+        author_of(&self.uri)
     }
 
     /// Parses an entry of a list. If the entry is not a record, the error is the at-uri that the
@@ -104,6 +101,13 @@ impl Record {
     pub fn strong_ref(&self) -> Value {
         json!({ "uri": self.uri, "cid": self.cid() })
     }
+}
+
+/// Returns the DID of the account in an at-uri.
+pub(crate) fn author_of(uri: &str) -> &str {
+    uri.strip_prefix("at://")
+        .and_then(|rest| rest.split('/').next())
+        .unwrap_or_default()
 }
 
 /// Reads a record of the account with the DID `repo`.

@@ -115,6 +115,13 @@ impl TargetField {
         let keys: Vec<&str> = self.path.split('.').collect();
         record.text_at(&keys)
     }
+
+    /// Returns the repository that a record names: its DID if one of the fields `all` has it.
+    pub fn find<'a>(all: &[Self], record: &'a Record) -> Option<&'a str> {
+        let named: Vec<&str> = all.iter().filter_map(|field| field.of(record)).collect();
+        let did = named.iter().find(|name| name.starts_with("did:"));
+        did.or(named.first()).copied()
+    }
 }
 
 impl Kind {

@@ -224,8 +224,7 @@ fn record_unknown_to_old_index_stays_pds_only() {
         let whole =
             said.starts_with("ingestion:\tpds_only\n") && said.ends_with("index:\twas not asked\n");
         assert!(whole, "{mood}: {output:?}");
-        let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
-        assert_eq!(looks, 0, "{mood}");
+        assert_eq!(t.looks(), 0, "{mood}");
     }
 }
 

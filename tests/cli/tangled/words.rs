@@ -4,11 +4,25 @@
 use std::{io::Write as _, path::PathBuf, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
-use forge_tangled_world::{Fault, Moods};
+use forge_tangled_world::{Fault, Moods, Recorded};
 use forge_testkit::{Output, Run};
 use serde_json::json;
 
 use super::world::{PULL, STATUS, Tangled, WIDGET, says};
+
+/// The list that shows whether the index has ingested a pull request, and the parameter with which
+/// it is requested only for that.
+const LIST: &str = "sh.tangled.repo.listPulls";
+const BY_AUTHOR: &str = "author=";
+
+impl Tangled {
+    /// Returns how often the index was asked whether it has ingested a pull request.
+    pub(super) fn looks(&self) -> usize {
+        let asked = self.world.index().host().requests();
+        let is_look = |it: &&Recorded| it.method() == Some(LIST) && it.query.contains(BY_AUTHOR);
+        asked.iter().filter(is_look).count()
+    }
+}
 
 /// Name of an index fault, and the function that causes it.
 type IndexFault = (&'static str, fn(&Tangled));
@@ -92,8 +106,7 @@ fn lost_record_is_confirmed_after_rewrite() {
 fn write_without_waiting_is_pending() {
     let (t, output) = created(|_| {}, &["--no-wait"]);
     insta::assert_snapshot!(said(&t, &output.exits(0)));
-    let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
-    assert_eq!(looks, 0);
+    assert_eq!(t.looks(), 0);
     // Creating a label writes a definition. Deleting a label rewrites the repository's record.
     for (verb, more, written) in [
         ("create", None, "sh.tangled.label.definition"),
@@ -148,14 +161,12 @@ fn write_under_every_index_fault_is_pending() {
             );
         }),
         ("it asks to slow down", |t| {
-            let fault = Fault::rate_limited(600)
-                .on("sh.tangled.repo.getPull")
-                .always();
-            t.world.index().host().fault(fault);
+            let fault = Fault::rate_limited(600).on(LIST).about(BY_AUTHOR);
+            t.world.index().host().fault(fault.always());
         }),
         ("it is down", |t| {
-            let fault = Fault::gateway(503).on("sh.tangled.repo.getPull").always();
-            t.world.index().host().fault(fault);
+            let fault = Fault::gateway(503).on(LIST).about(BY_AUTHOR);
+            t.world.index().host().fault(fault.always());
         }),
     ];
     let mut first = None;

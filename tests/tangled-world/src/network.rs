@@ -42,4 +42,10 @@ impl Network {
     pub(crate) fn since(&self, from: usize) -> Vec<Change> {
         lock(&self.0).get(from..).unwrap_or_default().to_vec()
     }
+
+    /// Returns the last change of a record.
+    pub(crate) fn last(&self, uri: &str) -> Option<Change> {
+        let changes = lock(&self.0);
+        changes.iter().rev().find(|it| it.uri() == uri).cloned()
+    }
 }

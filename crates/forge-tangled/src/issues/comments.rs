@@ -76,7 +76,8 @@ impl Tangled {
              accounts of their authors",
         );
         let mut outcome = Outcome::immediate(()).with_warning(stays);
-        outcome.ingestion = self.ingestion_of_removal(Seen::Issue, uri).await;
+        let seen = Seen::Issue(&located.issue.target);
+        outcome.ingestion = self.ingestion_of_removal(seen, uri).await;
         Ok(outcome)
     }
 }

@@ -79,7 +79,8 @@ impl Tangled {
         })?;
         let last = cids.last().cloned().into_iter().collect();
         let mut written = issue.written(&did, cids);
-        let told = self.ingestion(&repository, Seen::Issue, &written).await;
+        let seen = Seen::Issue(repository.target());
+        let told = self.ingestion(&repository, seen, &written).await;
         written.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
         if let Some(labels) = labels {

@@ -250,6 +250,7 @@ impl Tangled {
         written: Vec<(IssueEditPart, Record)>,
     ) -> Result<Outcome<Issue>> {
         let (repository, issue) = (&located.repository, &located.issue.record);
+        let target = located.issue.target.as_str();
         let names = &self.settings.dialects;
         let so_already = edit.state.filter(|_| plan.state.is_none());
         let so_already = so_already.map(|state| state_unchanged_warning(&issue.uri, state));
@@ -267,7 +268,7 @@ impl Tangled {
         };
         let mut waits = Vec::new();
         if edited {
-            waits.push(self.ingestion(repository, Seen::Issue, issue));
+            waits.push(self.ingestion(repository, Seen::Issue(target), issue));
         }
         waits.extend(
             written
@@ -294,10 +295,10 @@ impl Tangled {
             let found = match edit.state {
                 Some(_) => {
                     let kind = related_records::issue_states(names);
-                    let subject = (Seen::Issue, issue);
+                    let subject = (Seen::Issue(target), issue);
                     self.ingestion_of_state(kind, &plan.statuses, subject).await
                 }
-                None => self.ingestion_as_found(Seen::Issue, issue).await,
+                None => self.ingestion_as_found(Seen::Issue(target), issue).await,
             };
             ingestion = ingestion.combine(found);
             Outcome::unchanged(view, so_already.unwrap_or_else(nothing))

@@ -65,7 +65,7 @@ impl Tangled {
         }
         let mut outcome = if standing.state == state {
             let kind = related_records::issue_states(&self.settings.dialects);
-            let subject = (Seen::Issue, record);
+            let subject = (Seen::Issue(&located.issue.target), record);
             let ingestion = self.ingestion_of_state(kind, &statuses, subject).await;
             let view = self.view_issue_fresh(&located).await?;
             let mut outcome =

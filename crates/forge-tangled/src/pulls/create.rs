@@ -251,7 +251,8 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
         let mut pull = TangledPull::parse(written.pull, self.fields())?;
-        let told = self.ingestion(&repository, Seen::Pull, &pull.record).await;
+        let seen = Seen::Pull(&pull.target);
+        let told = self.ingestion(&repository, seen, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
         let mut beside = PullFacts {

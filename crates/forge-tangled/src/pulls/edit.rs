@@ -36,7 +36,7 @@ impl Tangled {
         warning: Warning,
     ) -> Result<Outcome<PullRequest>> {
         let ingestion = self
-            .ingestion_as_found(Seen::Pull, &located.pull.record)
+            .ingestion_as_found(Seen::Pull(&located.pull.target), &located.pull.record)
             .await;
         let view = self.view_fresh(located, PrFields::NONE).await?;
         let mut outcome = Outcome::unchanged(view, warning);
@@ -135,8 +135,9 @@ impl Tangled {
         }
         let mut ingestion = Ingestion::Immediate;
         if edited {
+            let seen = Seen::Pull(&located.pull.target);
             let told = self
-                .ingestion(&located.repository, Seen::Pull, &located.pull.record)
+                .ingestion(&located.repository, seen, &located.pull.record)
                 .await;
             located.pull.record.cid = Some(told.cid);
             ingestion = told.ingestion;

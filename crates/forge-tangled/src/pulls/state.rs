@@ -334,7 +334,8 @@ impl Tangled {
         statuses: &[Status],
     ) -> Ingestion {
         let kind = related_records::statuses(&self.settings.dialects);
-        let subject = (Seen::Pull, &located.pull.record);
+        let seen = Seen::Pull(&located.pull.target);
+        let subject = (seen, &located.pull.record);
         self.ingestion_of_state(kind, statuses, subject).await
     }
 

@@ -3,11 +3,16 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Ingestion, Labels, Op, Outcome, PullRequests, Reviews,
-    model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit, SetChange},
+    Action, AtUri, Ingestion, Issues, Labels, Op, Outcome, PullRequests, Reviews,
+    model::{
+        CloseReq, CommentId, EditPull, NewIssue, NewLabel, PrState, PullRequest, Resubmit,
+        SetChange,
+    },
 };
 use forge_tangled::{Dialects, TangledSettings, not_ingested_in};
 use forge_tangled_world::{Fault, Moods};
+
+use serde_json::json;
 
 use crate::stage::Stage;
 
@@ -213,9 +218,75 @@ async fn write_without_wait_is_pending_without_requests() {
             .world
             .index()
             .host()
-            .count_of("sh.tangled.repo.getPull"),
-        0
+            .count_of("sh.tangled.repo.listPulls"),
+        1,
+        "whether others have the branch open"
     );
+}
+
+/// The index answers with the record when it is asked for that record alone, because it then reads
+/// the author's server.
+#[tokio::test]
+async fn record_missing_in_lists_is_not_confirmed() {
+    const ISSUE: &str = "sh.tangled.repo.issue";
+    let stage = Stage::new();
+    let index = stage.world.index();
+    let forge = stage.tangled_with(impatient(&stage), Some(&stage.alice));
+    index.lose_next("sh.tangled.repo.pull", 9);
+    index.lose_next(ISSUE, 9);
+    let pull = create(&stage, impatient(&stage)).await.value.node_id;
+    let new = NewIssue::new("Lost", "");
+    let issue = forge.create_issue(&stage.id(), &new).await.unwrap();
+    assert_eq!(issue.ingestion.word(), "pending");
+    for uri in [pull, issue.value.node_id] {
+        let uri = forge_core::AtUri::parse(&uri).unwrap();
+        let report = forge.check_ingestion(&uri).await.unwrap();
+        assert_eq!(report.ingestion.word(), "pending", "{report:?}");
+    }
+}
+
+#[tokio::test]
+async fn record_behind_an_empty_page_is_confirmed() {
+    let stage = Stage::new();
+    let made = create(&stage, stage.settings()).await.value;
+    let page = |items: serde_json::Value, cursor: Option<&str>| {
+        let body = serde_json::json!({ "items": items, "cursor": cursor });
+        let json = [("content-type", "application/json")];
+        Fault::answer(200, &json, body.to_string()).on("sh.tangled.repo.listPulls")
+    };
+    let row = serde_json::json!({ "uri": made.node_id, "cid": made.version, "value": {} });
+    let pages = page(serde_json::json!([]), Some("1"));
+    let pages = pages.then(page(serde_json::json!([row]), None));
+    stage.world.index().host().fault(pages);
+    let uri = forge_core::AtUri::parse(&made.node_id).unwrap();
+    let report = stage.tangled(&stage.bob).check_ingestion(&uri).await;
+    let report = report.unwrap();
+    assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
+}
+
+#[tokio::test]
+async fn comment_behind_an_empty_page_is_shown() {
+    let stage = Stage::new();
+    let made = create(&stage, stage.settings()).await.value;
+    let page = |items: serde_json::Value, cursor: Option<&str>| {
+        let body = serde_json::json!({ "items": items, "cursor": cursor });
+        let json = [("content-type", "application/json")];
+        Fault::answer(200, &json, body.to_string()).on("sh.tangled.feed.listComments")
+    };
+    let row = serde_json::json!({
+        "uri": format!("at://{}/sh.tangled.feed.comment/3mkuuamwfj322", stage.alice.did),
+        "cid": "bafyrei",
+        "value": {
+            "subject": { "uri": made.node_id, "cid": made.version }, "body": { "text": "Fine." },
+            "createdAt": "2026-11-01T00:00:00Z",
+        },
+    });
+    let pages = page(serde_json::json!([]), Some("1"));
+    let pages = pages.then(page(serde_json::json!([row]), None));
+    stage.world.index().host().fault(pages);
+    let forge = stage.tangled(&stage.bob);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.comments_count, 1, "{:?}", view.warnings);
 }
 
 #[tokio::test]
@@ -519,4 +590,18 @@ async fn label_definition_reports_ingestion() {
             assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn record_with_at_uri_of_repository_is_confirmed() {
+    let stage = Stage::new();
+    let issue = json!({
+        "repo": stage.repo.uri, "title": "Older", "createdAt": "2026-05-01T00:00:00Z",
+    });
+    let pds = stage.world.pds();
+    let (uri, _) = pds.add(&stage.alice.did, "sh.tangled.repo.issue", issue);
+    let forge = stage.tangled(&stage.alice);
+    let uri = AtUri::parse(&uri).unwrap();
+    let report = forge.check_ingestion(&uri).await.unwrap();
+    assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
 }

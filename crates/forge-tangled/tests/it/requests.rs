@@ -49,14 +49,13 @@ const CREATE: &Costs = &[
         "whether the repository is declared by now; whether the viewer has one of these branches \
          open",
     ),
-    ("sh.tangled.repo.listPulls", 1, "whether others have"),
+    (
+        "sh.tangled.repo.listPulls",
+        2,
+        "whether others have; whether the index shows the pull request",
+    ),
     ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
     ("com.atproto.repo.applyWrites", 1, "all else is written"),
-    (
-        "sh.tangled.repo.getPull",
-        1,
-        "whether the index shows the pull request",
-    ),
     (
         "sh.tangled.label.listOps",
         1,
@@ -87,7 +86,7 @@ const RESUBMIT: &Costs = &[
     ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
     ("com.atproto.repo.putRecord", 1, "the round is written"),
     (
-        "sh.tangled.repo.getPull",
+        "sh.tangled.repo.listPulls",
         1,
         "whether the index shows the round",
     ),
@@ -181,7 +180,7 @@ async fn create_takes_two_writes_and_an_index_read() {
     );
     assert_eq!(made.ingestion.word(), "confirmed");
     let index = stage.world.index().host();
-    assert_eq!(index.count_of("sh.tangled.repo.getPull"), 1);
+    assert_eq!(index.count_of("sh.tangled.repo.listPulls"), 2);
     assert!(procedures(stage.world.knot().host()).is_empty());
 
     stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
@@ -202,7 +201,7 @@ async fn create_takes_two_writes_and_an_index_read() {
         ["com.atproto.repo.uploadBlob", "com.atproto.repo.putRecord"]
     );
     assert_eq!(round.ingestion.word(), "confirmed");
-    assert_eq!(index.count_of("sh.tangled.repo.getPull"), 1);
+    assert_eq!(index.count_of("sh.tangled.repo.listPulls"), 1);
 }
 
 #[tokio::test]

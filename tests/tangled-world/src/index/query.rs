@@ -42,13 +42,15 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
     match nsid.strip_prefix("sh.tangled.").unwrap_or(nsid) {
         "repo.listPulls" => {
             let repo = did(request)?;
-            pulls(state, request, nsid, |it| it.text("/target/repo") == repo)
+            pulls(state, request, nsid, |it| {
+                names(state, it.text("/target/repo"), &repo)
+            })
         }
         "repo.listPullsBy" => {
             let author = did(request)?;
             pulls(state, request, nsid, |it| it.did == author)
         }
-        "repo.getPull" => get(state, &param(request, "pull")?, PULL, pull_item),
+        "repo.getPull" => get(index, state, &param(request, "pull")?, PULL),
         "repo.getPulls" => {
             let wanted = request.params("pulls");
             let found = wanted.iter().filter_map(|it| state.records.get(it));
@@ -58,7 +60,9 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
         "repo.countPulls" => {
             let repo = did(request)?;
             let pulls = state.records.values();
-            let count = pulls.filter(|it| it.collection == PULL && it.text("/target/repo") == repo);
+            let count = pulls
+                .filter(|it| it.collection == PULL)
+                .filter(|it| names(state, it.text("/target/repo"), &repo));
             Ok(json!({ "count": count.count() }))
         }
         "repo.pull.listStatuses" => subject(&["/pull"], &[STATUS]),
@@ -84,7 +88,7 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
             let wanted = request.param("state");
             let fits = |it: &&Entry| {
                 it.collection == ISSUE
-                    && it.text("/repo") == repo
+                    && names(state, it.text("/repo"), &repo)
                     && author.as_ref().is_none_or(|author| it.did == *author)
                     && wanted
                         .as_ref()
@@ -92,13 +96,13 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
             };
             page(state, request, nsid, fits, issue_item)
         }
-        "repo.getIssue" => get(state, &param(request, "issue")?, ISSUE, issue_item),
+        "repo.getIssue" => get(index, state, &param(request, "issue")?, ISSUE),
         "repo.listRepos" => {
             let owner = did(request)?;
             let fits = |it: &&Entry| it.collection == "sh.tangled.repo" && it.did == owner;
             page(state, request, nsid, fits, item)
         }
-        "repo.getRepo" => get(state, &param(request, "repo")?, "sh.tangled.repo", item),
+        "repo.getRepo" => get(index, state, &param(request, "repo")?, "sh.tangled.repo"),
         "repo.getRepoByRepoDid" => {
             let did = param(request, "repoDid")?;
             let fits =
@@ -147,17 +151,13 @@ fn did(request: &Incoming) -> Result<String, Failure> {
     }
 }
 
-fn get(
-    state: &State,
-    uri: &str,
-    collection: &str,
-    item: impl Fn(&State, &Entry) -> Value,
-) -> Answer {
-    let entry = state
-        .records
-        .get(uri)
-        .filter(|it| it.collection == collection);
-    entry.map(|it| item(state, it)).ok_or_else(not_found)
+/// Returns a record. The index fetches a record that it has not ingested from the author's PDS, as
+/// bobbin does, so the answer does not show that lists have the record.
+fn get(index: &Index, state: &State, uri: &str, collection: &str) -> Answer {
+    let ingested = state.records.get(uri).cloned();
+    let entry = ingested.or_else(|| Entry::of(&index.network.last(uri)?));
+    let entry = entry.filter(|it| it.collection == collection);
+    entry.map(|it| item(state, &it)).ok_or_else(not_found)
 }
 
 /// Returns the CID that the index reports for a record.
@@ -167,6 +167,13 @@ fn cid_of(state: &State, entry: &Entry) -> String {
     } else {
         entry.cid.clone()
     }
+}
+
+/// Returns true if `text`, the DID or at-uri of a repository in a record, names the repository
+/// `repo`. The index lists older records, which have the at-uri, under the DID.
+fn names(state: &State, text: &str, repo: &str) -> bool {
+    let is_did_of = |it: &Entry| it.text("/repoDid") == repo;
+    text == repo || state.records.get(text).is_some_and(is_did_of)
 }
 
 fn item(state: &State, entry: &Entry) -> Value {

@@ -225,8 +225,13 @@ fn rows_of_unreadable_account_are_dropped_before_the_cursor() {
 fn lost_record_returns_after_rewrite() {
     let it = Fixture::new();
     it.world.index().lose_next("sh.tangled.repo.pull", 1);
-    let (uri, _) = it.pull("3mkuuamwfj322", "patch");
+    let (uri, lost) = it.pull("3mkuuamwfj322", "patch");
     assert_eq!(it.world.index().knows(&uri), None);
+    assert_eq!(list(&it, &[])["items"], json!([]));
+    // A request for the record itself reads the author's PDS.
+    let params = [("pull", uri.as_str())];
+    let read = it.index().get("sh.tangled.repo.getPull", &params).ok();
+    assert_eq!(read["cid"], lost.as_str());
     let (_, mut value) = it.world.pds().record(&uri).unwrap();
     value["body"] = "again".into();
     let (_, cid) = it
