@@ -19,6 +19,9 @@ use crate::{
 
 /// Maximum number of records on a page of `listRecords`.
 pub(crate) const PAGE: usize = 100;
+/// Number of records on a page of `listRecords` by default, according to its lexicon. No known
+/// server sends smaller pages before the end of a list.
+const DEFAULT_PAGE: usize = 50;
 
 /// A record as stored, including unknown fields.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -198,8 +201,9 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
 /// - with an empty page, because a server may send a cursor with every page that has records
 /// - with a page without a cursor
 /// - with a repeated cursor, because a hostile server may send a cursor forever
-/// - with a page that is not full and whose cursor is the key of its last record: the reference
-///   implementation sends such a page only at the end (seen on pds 0.5.35)
+/// - with a page of fewer than [`DEFAULT_PAGE`] records whose cursor is the key of its last record:
+///   the reference implementation sends a cursor with the last page, too (seen on pds 0.5.35). A
+///   server may send fewer records than requested, so a larger page does not end the list.
 pub(crate) async fn list_matching(
     xrpc: &Xrpc,
     repo: &str,
@@ -274,7 +278,7 @@ pub(crate) async fn list_matching(
         }
         seen = seen.saturating_add(got);
         let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
-        let is_last = |next: &String| got < limit && last == *next;
+        let is_last = |next: &String| got < limit.min(DEFAULT_PAGE) && last == *next;
         let Some(next) = next.filter(|next| got > 0 && !is_last(next)) else {
             break;
         };

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use flate2::{Compression, write::GzEncoder};
 use forge_core::{
     Client, PageReq, Policy, PullRequests, Repo, Repos, Warning,
-    model::{CloseReq, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
+    model::{CloseReq, CreatePull, DiffReq, PrFields, PrState, PullQuery, PullScope, StateFilter},
 };
 use forge_tangled::{ReadLimits, TangledSettings};
-use forge_tangled_world::{Account, Fault, Recorded};
+use forge_tangled_world::{Account, Fault, KnotOptions, PdsOptions, Recorded, World};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
@@ -378,4 +378,57 @@ async fn write_does_not_read_strangers_collections() {
         // issue.
         assert_eq!(lists_of(&stage, who, STATUS).len(), 1);
     }
+}
+
+/// Creates a stage whose PDS sends at most 50 records on a page, each time with a cursor.
+fn stage_with_short_pages() -> Stage {
+    let pds = PdsOptions {
+        largest_page: 50,
+        ..PdsOptions::default()
+    };
+    Stage::of(World::with(pds, KnotOptions::default()).unwrap())
+}
+
+#[tokio::test]
+async fn status_behind_a_short_page_counts() {
+    let stage = stage_with_short_pages();
+    let made = stage.open(&stage.handle(&stage.bob), "topic").await;
+    let (pds, alice) = (stage.world.pds(), &stage.alice.did);
+    let close = |pull: &str| {
+        let status = json!({
+            "pull": pull, "status": format!("{STATUS}.closed"),
+            "createdAt": "2036-01-01T00:00:00Z",
+        });
+        pds.add(alice, STATUS, status);
+    };
+    close(&made.node_id);
+    for n in 0..60 {
+        close(&format!("{}{n}", made.node_id));
+    }
+    let forge = stage.tangled(&stage.alice);
+    let closed = forge.close(&made.id, &CloseReq::default()).await.unwrap();
+    assert!(closed.unchanged, "{closed:?}");
+    assert_eq!(pds.records(alice, STATUS).len(), 61);
+}
+
+#[tokio::test]
+async fn own_open_pull_behind_a_short_page_is_found() {
+    let stage = stage_with_short_pages();
+    stage.open(&stage.handle(&stage.alice), "topic").await;
+    add_pulls(&stage, &stage.alice, 60, 10);
+    let forge = stage.tangled(&stage.alice);
+    let again = CreatePull::new("topic", "Again");
+    let e = forge.create(stage.repo_id(), &again).await.unwrap_err();
+    assert_eq!(e.code(), "already_exists", "{e:?}");
+}
+
+#[tokio::test]
+async fn short_pages_are_all_listed_without_index() {
+    let stage = stage_with_short_pages();
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    add_pulls(&stage, &carol, 60, 10);
+    stage.world.index().host().set_down(true);
+    let repo = repo_with(&stage, ReadLimits::default());
+    let page = repo.pulls(&all(), PageReq::first(100)).await.unwrap();
+    assert_eq!((page.items.len(), page.total), (60, Some(60)));
 }

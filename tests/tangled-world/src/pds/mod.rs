@@ -40,6 +40,9 @@ pub struct PdsOptions {
     pub write_points: u64,
     /// Maximum size of a blob, in bytes.
     pub largest_blob: usize,
+    /// Maximum number of records on a page. The reference implementation sends up to 100, but
+    /// another server may send fewer than requested.
+    pub largest_page: usize,
 }
 
 impl Default for PdsOptions {
@@ -49,6 +52,7 @@ impl Default for PdsOptions {
             rate_limits: false,
             write_points: 5_000,
             largest_blob: 5 << 20,
+            largest_page: 100,
         }
     }
 }

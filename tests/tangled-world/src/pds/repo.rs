@@ -99,7 +99,7 @@ pub(crate) fn list(pds: &Pds, request: &Incoming) -> Answer {
     let repo = param(request, nsid, "repo")?;
     let collection = param(request, nsid, "collection")?;
     check_name(nsid, &collection, "self")?;
-    let limit = limit(request, nsid, 50, 100)?;
+    let limit = limit(request, nsid, 50, 100)?.min(pds.options.largest_page);
     let ascending = request.param("reverse").is_some_and(|it| it == "true");
     let cursor = request.param("cursor");
     let state = lock(&pds.state);
@@ -119,7 +119,7 @@ pub(crate) fn list(pds: &Pds, request: &Incoming) -> Answer {
         pick(all.into_iter().rev(), limit, entry)
     };
     let mut answer = json!({ "records": page });
-    // A full page always has a cursor, even if it is the last page. Only an empty page has none.
+    // Every page with a record has a cursor, even the last page. Only an empty page has none.
     if let Some(last) = last {
         answer["cursor"] = last.into();
     }
