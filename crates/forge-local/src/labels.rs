@@ -18,8 +18,8 @@ use crate::{
     ident::{CommitIdentity, identity},
     paging,
     store::{
-        EventStore, FORMAT, LABELS, LABELS_FILE, LabelRef, MAX_NUMBER, RefChange, RefConflict,
-        Unreadable, WriteRetry, same_login,
+        EventStore, LABELS, LABELS_FILE, LABELS_FORMAT, LabelRef, RefChange, RefConflict,
+        Unreadable, WriteRetry, random, same_login,
     },
 };
 
@@ -57,8 +57,6 @@ const STARTERS: [(&str, &str, &str); 9] = [
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelSet {
     format: u32,
-    /// The id of the next new label.
-    next: u64,
     labels: Vec<Label>,
 }
 
@@ -80,8 +78,7 @@ impl Default for LabelSet {
             })
             .collect();
         Self {
-            format: 1,
-            next: STARTERS.len() as u64 + 1,
+            format: LABELS_FORMAT,
             labels,
         }
     }
@@ -146,14 +143,11 @@ impl EventStore {
                 format!("{LABELS_FILE} has {bytes} bytes, and the maximum is {MAX_LABELS_BYTES}");
             return Err(bad(why.into()));
         }
-        Unreadable::check_format(LABELS_FILE, &object.data, FORMAT).map_err(bad)?;
-        let book: LabelSet = serde_json::from_slice(&object.data)
+        Unreadable::check_format(LABELS_FILE, &object.data, LABELS_FORMAT).map_err(bad)?;
+        let mut book: LabelSet = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
-        // With a higher id, later ids could overflow.
-        if book.next > MAX_NUMBER {
-            let why = format!("the next label in {LABELS_FILE} has the id {}", book.next);
-            return Err(bad(why.into()));
-        }
+        // A write stores the newest format.
+        book.format = LABELS_FORMAT;
         Ok(LoadedLabelSet {
             book,
             old: Some(tip.oid),
@@ -203,12 +197,12 @@ impl Labels for Local {
                     existing.clone()
                 }
                 None => {
-                    let turn = usize::try_from(book.next).unwrap_or(0) % PALETTE.len();
+                    let turn = book.labels.len() % PALETTE.len();
                     let chosen = PALETTE.get(turn).copied().unwrap_or("7a7a7a").to_owned();
                     let mut new = Label::new(name.clone(), color.clone().unwrap_or(chosen));
                     new.description = description.clone().flatten();
-                    new.id = book.next.to_string();
-                    book.next += 1;
+                    // A counter would give labels of two clones the same id.
+                    new.id = format!("{:016x}", random());
                     book.labels.push(new.clone());
                     new
                 }

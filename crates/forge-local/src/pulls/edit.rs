@@ -173,9 +173,10 @@ pub(crate) fn change_labels(
     book: &LabelSet,
 ) -> Result<(Vec<String>, Vec<String>)> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
-    // An edit of labels also removes labels that the repository no longer defines.
-    labels.retain(|l| book.current(l).is_some());
-    let before: Vec<String> = labels.iter().map(|l| l.name.clone()).collect();
+    // Labels that this repository does not define stay, because another clone may define them.
+    let is_defined = |l: &&LabelRef| book.current(l).is_some();
+    let before = labels.iter().filter(is_defined);
+    let before: Vec<String> = before.map(|l| l.name.clone()).collect();
     for label in resolve_labels(book, &change.add)? {
         if !labels.iter().any(|l| l.id == label.id) {
             added.push(label.name.clone());
@@ -195,6 +196,6 @@ pub(crate) fn change_labels(
             removed.push(labels.remove(at).name);
         }
     }
-    LIMITS.check_label_count(labels.len())?;
+    LIMITS.check_label_count(labels.iter().filter(is_defined).count())?;
     Ok((added, removed))
 }

@@ -3,13 +3,15 @@
 use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
 use serde::Deserialize;
 
-/// The format version of pull requests, labels and plain issues.
+/// The format version of pull requests and plain issues.
 ///
 /// Every new field needs a higher format version. Stored files are rewritten as a whole, so an
 /// older version of forge would otherwise drop the fields that it does not know.
 pub(crate) const FORMAT: u32 = 1;
 /// The format version of a deleted issue, and of an issue with custom field values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
+/// The format version of the labels. Format 1 also had `next`, the id of the next label.
+pub(crate) const LABELS_FORMAT: u32 = 2;
 
 /// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
 /// maximum length. A list holds up to a hundred pull requests in memory.

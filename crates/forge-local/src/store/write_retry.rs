@@ -134,7 +134,7 @@ async fn acquire_lock(common_dir: &Path) -> Option<File> {
     }
 }
 
-/// Returns a number that differs between processes, so that they do not retry at the same time.
-fn random() -> u64 {
+/// Returns a number that differs between calls and between processes.
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

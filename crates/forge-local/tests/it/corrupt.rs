@@ -367,11 +367,6 @@ async fn damaged_labels_break_only_labels() {
     let labels = local.labels(local.id(), PageReq::first(5)).await;
     let e = labels.unwrap_err();
     assert!(e.message().contains("the maximum is 4194304"), "{e}");
-    let full = format!("{{\"format\":1,\"next\":{},\"labels\":[]}}", u64::MAX);
-    let full = commit_with(&repo, "labels.json", &full);
-    repo.git(&["update-ref", "refs/forge/labels", &full]);
-    let defined = local.define_label(local.id(), &NewLabel::new("x")).await;
-    assert_eq!(defined.unwrap_err().code(), "protocol");
     let bad = commit_with(&repo, "labels.json", "[]");
     repo.git(&["update-ref", "refs/forge/labels", &bad]);
     let e = local
@@ -387,6 +382,25 @@ async fn damaged_labels_break_only_labels() {
         .unwrap();
     assert_eq!(page.items.len(), 3);
     assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
+}
+
+#[tokio::test]
+async fn labels_of_first_format_keep_their_ids() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    let first = r#"{"format":1,"next":11,"labels":[{"name":"ops","color":"4f7cac","id":"10"}]}"#;
+    let first = commit_with(&repo, "labels.json", first);
+    repo.git(&["update-ref", "refs/forge/labels", &first]);
+    let label = NewLabel::new("x");
+    let made = local.define_label(local.id(), &label).await.unwrap().value;
+    assert_eq!(made.id.len(), 16, "{made:?}");
+    let all = local.labels(local.id(), PageReq::first(5)).await.unwrap();
+    assert_eq!((all.items[0].id.as_str(), &all.items[1]), ("10", &made));
+    let json = repo.git(&["show", "refs/forge/labels:labels.json"]);
+    assert!(
+        json.contains("\"format\": 2") && !json.contains("next"),
+        "{json}"
+    );
 }
 
 #[tokio::test]

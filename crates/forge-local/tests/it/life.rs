@@ -1,16 +1,18 @@
 //! The lifecycle of a pull request.
 
 use forge_core::{
-    Hint, Labels, PageReq, PullRequests, Reviews,
+    Hint, Labels, PageReq, PullRequests, Reviews, Trust,
     model::{
-        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq,
-        MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery, ReviewDecision,
-        Reviewer, SetChange, Side, StateFilter, StatusEventKind, ThreadFilter, ThreadId, Verdict,
+        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, Label, MergeMethod,
+        MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery,
+        ReviewDecision, Reviewer, SetChange, Side, StateFilter, StatusEventKind, ThreadFilter,
+        ThreadId, Verdict,
     },
 };
+use forge_local::Local;
 use futures::StreamExt;
 
-use crate::repo::{Repo, create, pr};
+use crate::repo::{Repo, create, git, pr};
 
 #[tokio::test]
 async fn lifecycle_from_opening_to_merge() {
@@ -492,6 +494,34 @@ async fn redefined_label_does_not_return_to_pulls() {
     local.define_label(local.id(), &renamed).await.unwrap();
     let seen = local.view(&pr(&local, 1), PrFields::NONE).await.unwrap();
     assert_eq!(seen.labels[0].name, "BUG");
+}
+
+#[tokio::test]
+async fn labels_of_another_clone_are_kept() {
+    let repo = Repo::new();
+    repo.branch("topic", "a", "a\n");
+    let ours = repo.open().await;
+    let alpha = NewLabel::new("alpha");
+    ours.define_label(ours.id(), &alpha).await.unwrap();
+    create(&ours, "topic").await;
+    let add = |name: &str| {
+        let mut edit = EditPull::default();
+        edit.labels.add = vec![name.into()];
+        edit
+    };
+    ours.edit(&pr(&ours, 1), &add("alpha")).await.unwrap();
+    let clone = repo.shared_clone();
+    let theirs = Local::open(&clone, Trust::Person).await.unwrap();
+    let beta = NewLabel::new("beta");
+    theirs.define_label(theirs.id(), &beta).await.unwrap();
+    let edited = theirs.edit(&pr(&theirs, 1), &add("bug")).await.unwrap();
+    let names = |labels: &[Label]| -> Vec<String> {
+        labels.iter().map(|label| label.name.clone()).collect()
+    };
+    assert_eq!(names(&edited.value.labels), ["bug"]);
+    git(&clone, &["push", "--quiet", "origin", "refs/forge/pulls/1"]);
+    let seen = ours.view(&pr(&ours, 1), PrFields::NONE).await.unwrap();
+    assert_eq!(names(&seen.labels), ["alpha", "bug"]);
 }
 
 #[tokio::test]

@@ -95,6 +95,21 @@ impl Repo {
         commit
     }
 
+    /// Clones the repository, and fetches its pull requests and issues. The user is bob.
+    pub fn shared_clone(&self) -> PathBuf {
+        let clone = self.path.with_file_name("clone");
+        self.git(&["clone", "--quiet", ".", "../clone"]);
+        git(&clone, &["config", "user.name", "bob"]);
+        git(&clone, &["config", "user.email", "bob@example.com"]);
+        let specs =
+            ["pulls", "issues"].map(|kind| format!("refs/forge/{kind}/*:refs/forge/{kind}/*"));
+        git(
+            &clone,
+            &["fetch", "--quiet", "origin", &specs[0], &specs[1]],
+        );
+        clone
+    }
+
     pub async fn open(&self) -> Arc<Local> {
         Local::open(&self.path, Trust::Person).await.unwrap()
     }
