@@ -41,6 +41,7 @@ const MAX_TEXT_CHARS: usize = 256 * 1024;
 /// Maximum number of references in one text.
 const MAX_MENTIONS: usize = 500;
 /// Text that replaces code and other skipped parts, so that the words around them stay separate.
+/// The text also separates blocks: a keyword in a heading does not apply to the list below.
 const GAP: &str = " \u{fffc} ";
 
 /// The pull request, issue or record that a text refers to.
@@ -411,10 +412,15 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
                 html.push_str(text.get(from..range.end).unwrap_or_default());
             }
             Event::End(TagEnd::HtmlBlock) => {
-                prose.push(' ');
+                prose.push_str(GAP);
                 prose.push_str(&shown_of_html(&html));
-                prose.push(' ');
+                prose.push_str(GAP);
             }
+            Event::Rule
+            | Event::Start(Tag::Heading { .. } | Tag::BlockQuote(_) | Tag::Item)
+            | Event::End(
+                TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::BlockQuote(_) | TagEnd::Item,
+            ) => prose.push_str(GAP),
             Event::Text(part) if inside == 0 && !is_hidden(range.start) => prose.push_str(&part),
             Event::Code(_) => {
                 prose.push_str(GAP);
@@ -422,7 +428,7 @@ fn prose(text: &str, is_text: impl Fn(&str, &str) -> bool) -> String {
             }
             Event::Text(part) if inside == 1 => shown.push_str(&part),
             Event::Text(_) => {}
-            // A line break, the end of a block or an inline tag separates words.
+            // A line break or an inline tag separates words.
             _ => {
                 prose.push(' ');
                 shown.push(' ');
@@ -451,11 +457,43 @@ fn shown_of_html(html: &str) -> String {
     let mut rest = html;
     while let Some((before, behind)) = rest.split_once('<') {
         shown.push_str(before);
-        shown.push(' ');
+        shown.push_str(if is_block_tag(behind) { GAP } else { " " });
         rest = skip_tag(behind);
     }
     shown.push_str(rest);
     shown
+}
+
+/// Returns true if a tag begins or ends a block. The `<` of the tag is already consumed.
+fn is_block_tag(tag: &str) -> bool {
+    const BLOCKS: [&str; 22] = [
+        "p",
+        "div",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "blockquote",
+        "details",
+        "summary",
+        "table",
+        "tr",
+        "td",
+        "th",
+        "hr",
+    ];
+    let name = tag.strip_prefix('/').unwrap_or(tag);
+    let mut names = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let name = names.next().unwrap_or_default();
+    BLOCKS.iter().any(|block| name.eq_ignore_ascii_case(block))
 }
 
 /// Returns the text after a tag. The `<` of the tag is already consumed. A `>` in a quoted value
@@ -606,6 +644,30 @@ mod tests {
             "fixes file:///other#issue-7 and fixes file:///own#issue-7a",
             "<div>\n<!--\n\nfixes #7\n\n-->\n</div>",
             "> <!-- a\n\nfixes #7 and fixes [it](/own#7)",
+        ] {
+            assert_eq!(closed(text), [0; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn closing_word_applies_only_within_its_block() {
+        assert_eq!(closed("Fixes\n#7, **closes** #8"), [7, 8]);
+        assert_eq!(closed("<p><b>Fixes</b> #7</p>"), [7]);
+        for text in [
+            "## Fixed\n\n- #7",
+            "There is nothing to close\n\n#7 stays open",
+            "- fixed\n- #7",
+            "- fixed\n  - #7",
+            "- fixed\n  > #7",
+            "- fixed\n  # #7",
+            "- fixed\n  ***\n  #7",
+            "- # fixed\n  #7",
+            "> fixed\n\n#7",
+            "fixed\n=====\n#7",
+            "<p>\nfixed\n</p>\n\n#7",
+            "<h2>Fixed</h2>\n<ul>\n<li>#7 stays</li>\n</ul>",
+            "<details><summary>Fixed</summary>\n<p>#7</p>\n</details>",
+            "<table><tr><td>Fixed</td><TD class=x>#7</td></tr></table>",
         ] {
             assert_eq!(closed(text), [0; 0], "{text}");
         }
