@@ -134,6 +134,26 @@ fn checkout_in_clone_fetches_and_tracks_head() {
 }
 
 #[test]
+fn checkout_in_clone_prefers_branch_of_remote() {
+    let world = World::with_pull();
+    world.switch("main");
+    let from = world.git.path().to_str().unwrap().to_owned();
+    let root = world.scratch.path("");
+    let git = |args: &[&str]| {
+        let run = world.scratch.run(forge_testkit::git_program()).dir(&root);
+        run.args(args).text()
+    };
+    git(&["clone", "--quiet", &from, "clone"]);
+    let newer = world.git.commit("feature", "More", &[("m", Some("m\n"))]);
+    let heads = "+refs/heads/*:refs/remotes/origin/*";
+    let pulls = "refs/forge/pulls/*:refs/forge/pulls/*";
+    git(&["-C", "clone", "fetch", "--quiet", "origin", heads, pulls]);
+    let checkout = world.forge(&["pr", "checkout", "1", "-R", "local:."]);
+    checkout.dir(world.scratch.path("clone")).ok();
+    assert_eq!(git(&["-C", "clone", "rev-parse", "feature"]).trim(), newer);
+}
+
+#[test]
 fn checkout_over_branch_with_other_upstream_is_refused() {
     let world = World::with_pull();
     world.switch("main");

@@ -25,6 +25,7 @@ mod sign;
 mod since;
 mod ssh;
 mod stream;
+mod tracking;
 mod tree;
 mod tree_file;
 mod version;

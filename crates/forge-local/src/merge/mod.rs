@@ -160,7 +160,7 @@ impl Local {
                 ),
             ));
         }
-        let (base, head) = require_both_tips(pull)?;
+        let (base, head) = self.require_both_tips(pull).await?;
         ensure_expected(pull, req)?;
         if self.git().contains(base, head).await? {
             return Err(Error::precondition(
@@ -173,6 +173,20 @@ impl Local {
             .with_hint(close_hint(number)));
         }
         Ok(())
+    }
+
+    /// Returns the tips of base and head. Fails if a branch is missing.
+    async fn require_both_tips<'a>(&self, pull: &'a StoredPull) -> Result<(&'a str, &'a str)> {
+        let (head, base) = (pull.head()?, pull.base()?);
+        let (field, branch, oid) = match (pull.head_exists, pull.base_exists) {
+            (true, true) => return Ok((base, head)),
+            (false, _) => ("head", &pull.snapshot.head_branch, head),
+            (true, false) => ("base", &pull.snapshot.base_branch, base),
+        };
+        let (what, hint) = self.explain_missing(branch, oid).await?;
+        let shown = text::one_line(branch);
+        let message = format!("the {field} branch '{shown}' of #{} {what}", pull.number);
+        Err(Error::invalid(field, message).with_hint(hint))
     }
 
     /// Creates the objects of the merge. Changes no ref.
@@ -323,29 +337,6 @@ fn ensure_expected(pull: &StoredPull, req: &MergeReq) -> Result<()> {
     let base = &pull.snapshot.base_branch;
     check_expected_head(&id, req.expected_head.as_deref(), pull.head_oid.as_deref())?;
     check_expected_base(&id, req.expected_base.as_deref(), base)
-}
-
-/// Returns the tips of base and head. Fails if a branch is missing.
-fn require_both_tips(pull: &StoredPull) -> Result<(&str, &str)> {
-    let gone = |field, branch: &str, oid: &str| {
-        let shown = text::one_line(branch).into_owned();
-        Error::invalid(
-            field,
-            format!("the {field} branch '{shown}' of #{} is gone", pull.number),
-        )
-        .with_hint(format!(
-            "bring it back with git branch {} {oid}",
-            quoted(branch)
-        ))
-    };
-    let (head, base) = (pull.head()?, pull.base()?);
-    if !pull.head_exists {
-        return Err(gone("head", &pull.snapshot.head_branch, head));
-    }
-    if !pull.base_exists {
-        return Err(gone("base", &pull.snapshot.base_branch, base));
-    }
-    Ok((base, head))
 }
 
 /// Returns the warning for a head branch that is kept because it moved to `tip`.

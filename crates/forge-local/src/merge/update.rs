@@ -6,7 +6,7 @@ use forge_core::{
 };
 use forge_git::{Merged, RawCommit, signature};
 
-use super::{conflict, require_both_tips};
+use super::conflict;
 use crate::{
     Local,
     ident::{CommitIdentity, identity},
@@ -31,7 +31,7 @@ impl Local {
                 &pull,
                 "only the branch of an open pull request can be updated",
             )?;
-            let (base, head) = require_both_tips(&pull)?;
+            let (base, head) = self.require_both_tips(&pull).await?;
             let id = format!("#{number}");
             check_expected_head(&id, req.expected_head.as_deref(), Some(head))?;
             check_expected_base(

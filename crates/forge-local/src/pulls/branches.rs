@@ -1,6 +1,7 @@
 //! The state of a pull request's branches in git.
 
 use forge_core::{Error, Noun, Result};
+use forge_git::quoted;
 
 use crate::{Local, store::StoredPull};
 
@@ -32,5 +33,26 @@ impl Local {
             ),
         )
         .with_hint("fetch the commit from a repository that has it"))
+    }
+
+    /// Returns the state of the missing `branch`, and the hint that creates the branch: from its
+    /// remote-tracking branch if this contains the recorded commit `oid`, otherwise at that commit.
+    pub(crate) async fn explain_missing(
+        &self,
+        branch: &str,
+        oid: &str,
+    ) -> Result<(&'static str, String)> {
+        let name = quoted(branch);
+        Ok(match self.git().tracking_branch(branch, oid).await? {
+            // The recorded commit may be older than the branch of the remote.
+            Some(from) => (
+                "is not in this repository",
+                format!("create it with git branch {name} {}", quoted(&from)),
+            ),
+            None => (
+                "is gone",
+                format!("bring it back with git branch {name} {oid}"),
+            ),
+        })
     }
 }

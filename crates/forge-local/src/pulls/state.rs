@@ -154,18 +154,11 @@ impl Local {
                 }
             }
             let mut snapshot = pull.snapshot.clone();
-            let head = self
-                .branch_tip(&mut cat, "head", &snapshot.head_branch)
-                .await
-                .map_err(|e| {
-                    add_last_commit(e, &snapshot.head_branch, snapshot.head_oid.as_deref())
-                })?;
-            let base = self
-                .branch_tip(&mut cat, "base", &snapshot.base_branch)
-                .await
-                .map_err(|e| {
-                    add_last_commit(e, &snapshot.base_branch, snapshot.base_oid.as_deref())
-                })?;
+            let (head, base) = (&snapshot.head_branch, &snapshot.base_branch);
+            let recorded = snapshot.head_oid.as_deref();
+            let head = self.tip_to_reopen(&mut cat, "head", head, recorded).await?;
+            let recorded = snapshot.base_oid.as_deref();
+            let base = self.tip_to_reopen(&mut cat, "base", base, recorded).await?;
             self.check_no_duplicate(&mut cat, &snapshot, Some(number))
                 .await?;
             snapshot.state = PrState::Open;
@@ -183,6 +176,24 @@ impl Local {
                 AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
                 AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
+        }
+    }
+
+    /// Returns the tip of `branch`. If the branch is missing, the hint of the error creates the
+    /// branch again. `recorded` is the last known tip.
+    async fn tip_to_reopen(
+        &self,
+        cat: &mut CatFile,
+        field: &'static str,
+        branch: &str,
+        recorded: Option<&str>,
+    ) -> Result<String> {
+        match (self.branch_tip(cat, field, branch).await, recorded) {
+            (Err(e), Some(oid)) if e.is_no_branch(field) => {
+                let (_, hint) = self.explain_missing(branch, oid).await?;
+                Err(e.with_hint(hint))
+            }
+            (tip, _) => tip,
         }
     }
 
@@ -351,17 +362,6 @@ fn comment_alone(number: u64, comment: Option<&str>) -> Option<Hint> {
         .on(number)
         .with(Param::Body, comment?);
     Some(Hint::new("add only the comment").with_action(action))
-}
-
-/// Adds a hint to an error about a missing branch: recreate the branch at its last commit.
-fn add_last_commit(e: Error, branch: &str, oid: Option<&str>) -> Error {
-    match oid {
-        Some(oid) if e.is_no_branch("head") || e.is_no_branch("base") => e.with_hint(format!(
-            "bring it back with git branch {} {oid}",
-            quoted(branch)
-        )),
-        _ => e,
-    }
 }
 
 pub(crate) fn require_open(pull: &StoredPull, why: &str) -> Result<()> {

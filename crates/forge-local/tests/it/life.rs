@@ -148,6 +148,33 @@ async fn head_commit_survives_branch_deletion() {
 }
 
 #[tokio::test]
+async fn head_of_remote_is_preferred_to_recorded_commit() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let clone = repo.shared_clone();
+    let theirs = Local::open(&clone, Trust::Person).await.unwrap();
+    let id = pr(&theirs, 1);
+    let e = theirs.merge(&id, &MergeReq::default()).await.unwrap_err();
+    let text = "the head branch 'topic' of #1 is not in this repository";
+    assert_eq!(e.message(), text);
+    let hint = Some("create it with git branch topic refs/remotes/origin/topic");
+    assert_eq!(e.hint().map(Hint::text), hint);
+    theirs.close(&id, &CloseReq::default()).await.unwrap();
+    let e = theirs.reopen(&id, None).await.unwrap_err();
+    assert_eq!(e.hint().map(Hint::text), hint);
+    // With two remotes, the branch of neither is preferred; nor is an unrelated branch.
+    git(&clone, &["update-ref", "refs/remotes/fork/topic", "HEAD"]);
+    for gone in ["refs/remotes/origin/topic", "refs/remotes/fork/topic"] {
+        let e = theirs.reopen(&id, None).await.unwrap_err();
+        let hint = e.hint().map(Hint::text).unwrap_or_default();
+        assert!(hint.starts_with("bring it back"), "{e:?}");
+        git(&clone, &["update-ref", "-d", gone]);
+    }
+}
+
+#[tokio::test]
 async fn squash_and_rebase_make_expected_commits() {
     let repo = Repo::new();
     for branch in ["squash", "rebase"] {

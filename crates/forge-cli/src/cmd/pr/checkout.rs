@@ -6,7 +6,7 @@ use clap::Args;
 use forge::SelectedPull;
 use forge_core::{
     Changed, Error, ErrorKind, Noun, PageReq, Precondition, Repo, Result,
-    model::{DiffFormat, DiffReq, PrFields, PullQuery, PullRequest, Rounds},
+    model::{DiffFormat, DiffReq, PrFields, PrState, PullQuery, PullRequest, Rounds},
     text::one_line,
 };
 use forge_git::{ApplyResult, Git, Mail, RawCommit, branch_problem};
@@ -185,14 +185,23 @@ fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
 
 /// Returns the head of `pull`, if the current repository itself stores its pull requests.
 async fn in_this_repository(ctx: &Ctx, pull: &PullRequest) -> Result<CheckoutHead> {
+    let git = ctx.git();
     let branch = format!("refs/heads/{}", pull.head_branch);
-    let found = match commit(ctx.git(), &branch).await? {
-        Some(tip) => Some(tip),
-        None => match &pull.head_oid {
-            Some(oid) => commit(ctx.git(), oid).await?,
-            None => None,
-        },
-    };
+    let mut found = commit(git, &branch).await?;
+    // In a clone that fetched the pull request, the remote-tracking branch may be newer than the
+    // recorded head.
+    if found.is_none()
+        && pull.state == PrState::Open
+        && let Some(oid) = &pull.head_oid
+        && let Some(tracking) = git.tracking_branch(&pull.head_branch, oid).await?
+    {
+        found = commit(git, &tracking).await?;
+    }
+    if found.is_none()
+        && let Some(oid) = &pull.head_oid
+    {
+        found = commit(git, oid).await?;
+    }
     let tip = found.ok_or_else(|| head_gone_error(pull))?;
     Ok(CheckoutHead {
         tip,
