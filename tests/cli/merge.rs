@@ -282,6 +282,35 @@ fn deletion_of_checked_out_head_switches_to_base_first() {
     }
 }
 
+/// No setting names the default branch `dev`, so the checked-out head is guessed.
+#[test]
+fn merge_from_checked_out_head_closes_issues() {
+    let world = World::new();
+    world.feature("feature");
+    world.git.run(["branch", "-m", "main", "dev"]).ok();
+    world.switch("feature");
+    world
+        .forge(&["issue", "create", "-t", "Bug", "-b", ""])
+        .ok();
+    let create = ["pr", "create", "-B", "dev", "-t", "T", "-b", "Closes #1"];
+    world.forge(&create).ok();
+    world.forge(&["pr", "merge", "1", "-s", "-d"]).ok();
+    let view = ["issue", "view", "1", "--json", "state"];
+    let issue = world.forge(&view).output().success().json();
+    assert_eq!(issue["state"], "CLOSED");
+    assert_eq!(world.git.oid("refs/heads/feature"), None);
+    // A merged pull request of the checked-out branch is found by that branch.
+    world.git.run(["branch", "other", "dev"]).ok();
+    let tree = [("other", Some("x\n"))];
+    world.git.commit("other", "Other", &tree);
+    world.switch("other");
+    let create = ["pr", "create", "-B", "dev", "-t", "Other", "-b", ""];
+    world.forge(&create).ok();
+    world.forge(&["pr", "merge", "-s"]).ok();
+    let view = world.forge(&["pr", "view", "--json", "state"]).output();
+    assert_eq!(view.success().json()["state"], "MERGED");
+}
+
 #[test]
 fn failed_branch_deletion_does_not_suggest_failed_switch() {
     let world = World::with_pull();

@@ -21,6 +21,18 @@ use crate::{
 /// Common names of the main branch, used if no configuration names the main branch.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
+/// Reason why a branch is taken for the default branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DefaultSource {
+    /// This repository names the branch.
+    Configured,
+    /// A guess. Anybody can push a branch with a usual name, and `init.defaultBranch` names the
+    /// branch of new repositories, not of this one.
+    UsualName,
+    /// A guess, because the branch is checked out. The branch may be the head of a pull request.
+    CheckedOut,
+}
+
 #[async_trait]
 impl Repos for Local {
     async fn viewer(&self, repo: &RepoId) -> Result<Actor> {
@@ -35,9 +47,10 @@ impl Repos for Local {
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
         self.check(repo)?;
         let mut info = RepoInfo::new(self.id().clone(), self.url());
-        if let Some((branch, is_guessed)) = self.find_default_branch().await? {
+        if let Some((branch, source)) = self.find_default_branch().await? {
             info.default_branch = Some(branch);
-            info.default_is_guessed = is_guessed;
+            info.default_is_guessed = source != DefaultSource::Configured;
+            info.default_is_checked_out = source == DefaultSource::CheckedOut;
         }
         let repository = self.repository.clone();
         info.description = blocking(move || Ok(description(&repository))).await?;
@@ -90,8 +103,8 @@ impl Local {
         Ok(found.map(|(branch, _)| branch))
     }
 
-    /// Returns the default branch. The flag is true if the branch is only a guess.
-    async fn find_default_branch(&self) -> Result<Option<(String, bool)>> {
+    /// Returns the default branch, and the reason why it is taken for the default branch.
+    pub(crate) async fn find_default_branch(&self) -> Result<Option<(String, DefaultSource)>> {
         let git = self.git();
         let (head, origin, config) = tokio::join!(
             git.run(["symbolic-ref", "--quiet", "HEAD"]),
@@ -118,22 +131,21 @@ impl Local {
                 .next_back()
         };
         let bare = setting("core.bare").is_some_and(|v| v == "true");
-        let candidates = [
+        let configured = [
             setting("forge.defaultbranch"),
             head.clone().filter(|_| bare),
             origin,
         ];
-        // These branches are only guesses. Anybody can push a branch with a usual name, and
-        // `init.defaultBranch` names the branch of new repositories, not of this one.
-        let guesses = [setting("init.defaultbranch")]
+        let configured = configured.map(|branch| (branch, DefaultSource::Configured));
+        let usual = [setting("init.defaultbranch")]
             .into_iter()
             .chain(USUAL.map(|branch| Some(branch.to_owned())))
-            .chain([head]);
-        let candidates: Vec<(String, bool)> = candidates
+            .map(|branch| (branch, DefaultSource::UsualName));
+        let candidates: Vec<(String, DefaultSource)> = configured
             .into_iter()
-            .flatten()
-            .map(|branch| (branch, false))
-            .chain(guesses.flatten().map(|branch| (branch, true)))
+            .chain(usual)
+            .chain([(head, DefaultSource::CheckedOut)])
+            .filter_map(|(branch, source)| Some((branch?, source)))
             .collect();
         let names: Vec<String> = candidates.iter().map(|(c, _)| branch_ref(c)).collect();
         let found = self.store.cat().info_many(&names).await?;

@@ -307,6 +307,10 @@ fn detached() -> Error {
 async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
     Ok(match found.head_is_default {
         Some(is_default) => is_default,
-        None => repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str()),
+        None => {
+            let info = repo.info().await?;
+            let is_default = info.default_branch.as_deref() == Some(head.branch.as_str());
+            is_default && !info.default_is_checked_out
+        }
     })
 }

@@ -20,6 +20,9 @@ pub struct RepoInfo {
     /// then a common name such as `main`, or the checked-out branch, which may be under review.
     #[serde(skip)]
     pub default_is_guessed: bool,
+    /// True if [`Self::default_branch`] is guessed only because it is checked out.
+    #[serde(skip)]
+    pub default_is_checked_out: bool,
     /// Description, as one paragraph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -57,6 +60,7 @@ impl RepoInfo {
             aliases: Vec::new(),
             default_branch: None,
             default_is_guessed: false,
+            default_is_checked_out: false,
             description: None,
             url: url.into(),
             archived: false,

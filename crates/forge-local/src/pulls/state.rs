@@ -12,6 +12,7 @@ use crate::{
     caps::LIMITS,
     ident::identity,
     merge::head_moved_warning,
+    repos::DefaultSource,
     store::{
         AppendOutcome, IndexChange, NewEvent, PullEvent, RefChange, Snapshot, StoredPull,
         WriteRetry, branch_ref,
@@ -304,7 +305,11 @@ impl Local {
         let Some(old) = pull.head_oid.clone().filter(|_| pull.head_exists) else {
             return stays("it is gone already".into(), "nothing is left to do".into());
         };
-        if self.default_branch().await?.as_ref() == Some(branch) {
+        let default = self
+            .find_default_branch()
+            .await?
+            .filter(|(name, source)| name == branch && *source != DefaultSource::CheckedOut);
+        if default.is_some() {
             return stays("it is the default branch".into(), "keep it".into());
         }
         let using = match self.work_trees_using(branch).await {

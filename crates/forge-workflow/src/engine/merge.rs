@@ -682,6 +682,8 @@ impl<'w> MergeEffects<'w> {
         };
         match &info.default_branch {
             Some(default) if *default == pull.base_branch => None,
+            // The default branch is not known: the head was guessed because of its checkout.
+            Some(default) if info.default_is_checked_out && *default == pull.head_branch => None,
             Some(default) => Some(format!("only a merge into {default} {does} issues")),
             None => Some("the repository has no default branch".to_owned()),
         }
