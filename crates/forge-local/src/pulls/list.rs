@@ -112,6 +112,8 @@ impl Local {
         if more {
             result.next = Some(Cursor::new(SCHEME, query, &last.to_string()));
             let all = match filter.state() {
+                // A rebuilt index also lists closed pull requests as open.
+                StateFilter::Open if loaded.rebuilt => None,
                 StateFilter::Open => Some(loaded.index.open.len()),
                 StateFilter::All => Some(loaded.all.len()),
                 StateFilter::Closed | StateFilter::Merged => None,

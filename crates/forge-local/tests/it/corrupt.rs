@@ -360,6 +360,23 @@ async fn lost_index_is_rebuilt() {
 }
 
 #[tokio::test]
+async fn rebuilt_index_gives_no_total_of_open_pulls() {
+    let (repo, local) = three().await;
+    let closed = local.close(&pr(&local, 2), &CloseReq::default()).await;
+    closed.unwrap();
+    let total = async |state| {
+        let mut query = PullQuery::default();
+        query.state = state;
+        let page = local.list(local.id(), &query, PageReq::first(1)).await;
+        page.unwrap().total
+    };
+    assert_eq!(total(StateFilter::Open).await, Some(2));
+    repo.git(&["update-ref", "-d", "refs/forge/index"]);
+    assert_eq!(total(StateFilter::Open).await, None);
+    assert_eq!(total(StateFilter::All).await, Some(3));
+}
+
+#[tokio::test]
 async fn damaged_labels_break_only_labels() {
     let (repo, local) = three().await;
     let long = commit_with(&repo, "labels.json", &"\n".repeat(5 << 20));
