@@ -274,6 +274,21 @@ fn relations_are_added_shown_and_removed() {
 }
 
 #[test]
+fn edit_of_related_issues_alone_warns_about_nothing() {
+    let world = world();
+    open(&world, "Part", &[]);
+    let edit = |flag| world.forge(&["issue", "edit", "1", flag, "2"]).output();
+    for flag in ["--add-sub-issue", "--add-blocking"] {
+        let out = edit(flag).success();
+        assert_eq!(out.stderr_text(), "", "{flag}");
+        assert_eq!(out.stdout_text(), format!("{}\n", url(&world, 1)));
+    }
+    let said = edit("--add-sub-issue").success().stderr_text();
+    assert!(said.contains("issue #2 is already as requested"), "{said}");
+    assert!(!said.contains("#1"), "{said}");
+}
+
+#[test]
 fn estimate_and_priority_flags_set_workflow_fields() {
     let world = world();
     open(&world, "Sized", &["--estimate", "M", "--priority", "P1"]);

@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_word_applies_only_within_its_block() {
+    fn closing_word_stops_at_end_of_block() {
         assert_eq!(closed("Fixes\n#7, **closes** #8"), [7, 8]);
         assert_eq!(closed("<p><b>Fixes</b> #7</p>"), [7]);
         for text in [

@@ -500,7 +500,7 @@ impl NewIssue {
 }
 
 /// A request to change an issue. Fields that are not set stay as they are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EditIssue {
     /// New title.

@@ -402,7 +402,7 @@ async fn damaged_labels_break_only_labels() {
 }
 
 #[tokio::test]
-async fn labels_of_first_format_keep_their_ids() {
+async fn labels_of_first_format_keep_ids() {
     let repo = Repo::new();
     let local = repo.open().await;
     let first = r#"{"format":1,"next":11,"labels":[{"name":"ops","color":"4f7cac","id":"10"}]}"#;

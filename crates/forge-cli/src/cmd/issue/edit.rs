@@ -205,13 +205,24 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     }
     let attached = attach(&repo, files, &ids, &edit, &mut batch).await?;
     let explain = |e| args.values.with_setup(e);
-    let written = match batch.0.as_slice() {
+    let mut written = match batch.0.as_slice() {
         [(id, edit)] => vec![Ok(repo.edit_issue(id, edit).await.map_err(explain)?)],
         edits => {
             let written = repo.edit_issues(edits).await?.into_iter();
             written.map(|one| one.map_err(explain)).collect()
         }
     };
+    if args.changes_others() {
+        for ((_, edit), written) in batch.0.iter().zip(&mut written) {
+            // The named issue has no change of its own, so its warning "already as requested" would
+            // be wrong.
+            if let Ok(outcome) = written
+                && is_empty(edit)
+            {
+                outcome.warnings.clear();
+            }
+        }
+    }
     let done = report(ctx, &batch, &ids, written)?;
     let uploaded = attached.report(ctx);
     Ok(match done {
@@ -350,6 +361,12 @@ async fn add_others(
         batch.of(&other, |edit| edit.blocked_by.remove.extend_from_slice(ids));
     }
     Ok(())
+}
+
+fn is_empty(edit: &EditIssue) -> bool {
+    let mut changes = edit.clone();
+    changes.expected_version = None;
+    changes == EditIssue::default()
 }
 
 /// Prints the URLs of the issues, and the failures.
