@@ -68,8 +68,16 @@ impl Git {
         let dir = scratch()?;
         let mut into = OsStr::new("-o").to_owned();
         into.push(dir.path());
-        let args = [OsStr::new("mailsplit"), OsStr::new("-b"), into.as_os_str()];
-        let split = self.run_with_stdin(args, patch.trim_ascii_start()).await?;
+        let mut args = vec![OsStr::new("mailsplit"), OsStr::new("-b"), into.as_os_str()];
+        let mailbox = patch.trim_ascii_start();
+        // A carriage return belongs to a changed file, unless every line of the mail has one. Mail
+        // stores write the line `From …` before a mail themselves.
+        let mut lines = mailbox.split(|byte| *byte == b'\n');
+        let first = lines.find(|line| !line.starts_with(b"From "));
+        if !first.is_some_and(|line| line.ends_with(b"\r")) {
+            args.push(OsStr::new("--keep-cr"));
+        }
+        let split = self.run_with_stdin(args, mailbox).await?;
         if split.status != 0 {
             return Err(no_patch(split.error("mailsplit").message()));
         }
@@ -92,6 +100,8 @@ impl Git {
             OsStr::new("mailinfo"),
             OsStr::new("--encoding=UTF-8"),
             OsStr::new("--no-scissors"),
+            // The user's configuration could remove carriage returns from the diff.
+            OsStr::new("--quoted-cr=nowarn"),
             message.as_os_str(),
             diff.as_os_str(),
         ];
@@ -122,7 +132,8 @@ impl Git {
             return Err(no_patch(author.error("var").message()));
         }
         let subject = field("Subject: ").unwrap_or("");
-        let body = String::from_utf8_lossy(&body);
+        // In a message, unlike in a diff, a carriage return is only part of a line end.
+        let body = String::from_utf8_lossy(&body).replace("\r\n", "\n");
         let message = match body.trim_start_matches('\n').trim_end() {
             "" => format!("{subject}\n"),
             body => format!("{subject}\n\n{body}\n"),

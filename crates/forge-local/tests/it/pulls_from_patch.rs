@@ -70,6 +70,38 @@ async fn plain_diff_becomes_one_commit() {
 }
 
 #[tokio::test]
+async fn patch_keeps_carriage_returns_of_files() {
+    let repo = Repo::new();
+    repo.write("dos.txt", "a\r\nb\r\n");
+    repo.commit("dos");
+    repo.git(&["switch", "--quiet", "--create", "work"]);
+    repo.write("dos.txt", "a\r\nc\r\n");
+    repo.write("new.txt", "new\r\n");
+    repo.commit("Change");
+    let mails = repo.git(&["format-patch", "--stdout", "main..work"]) + "\n";
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.git(&["config", "mailinfo.quotedCr", "strip"]);
+    let local = repo.open().await;
+    let pull = open(&local, &mails).await;
+    let made = repo.oid(&format!("{}^{{tree}}", pull.head_branch));
+    assert_eq!(made, repo.oid("work^{tree}"));
+}
+
+#[tokio::test]
+async fn mailbox_with_crlf_line_ends_applies() {
+    // A mail store writes the line before a mail itself, with other line ends than the mail.
+    for separator in ["\r\n", "\n"] {
+        let (repo, mails, _) = series();
+        let (from, rest) = mails.split_once('\n').unwrap();
+        let mails = format!("{from}{separator}{}", rest.replace('\n', "\r\n"));
+        let local = repo.open().await;
+        let pull = open(&local, &mails).await;
+        let file = format!("{}:base.txt", pull.head_branch);
+        assert_eq!(repo.git(&["show", &file]), "one\n2\nthree");
+    }
+}
+
+#[tokio::test]
 async fn conflicting_patch_is_refused_with_files() {
     for whole in [true, false] {
         let (repo, mails, diff) = series();
