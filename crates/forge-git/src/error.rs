@@ -75,7 +75,9 @@ fn recovery_hint(stderr: &str) -> Option<Hint> {
         );
     }
     says("aborted by hook").then(|| {
-        "the repository's reference-transaction hook refused the change; nothing was changed".into()
+        "the repository's reference-transaction hook refused the change: git changed no ref in \
+        this step"
+            .into()
     })
 }
 
@@ -191,7 +193,7 @@ mod tests {
         assert!(hint(owner).is_some_and(|h| h.ends_with("safe.directory /r")));
         let denied = "error: insufficient permission for adding an object to repository database";
         assert!(hint(denied).is_some_and(|h| h.contains("can write")));
-        assert!(hint("fatal: ref updates aborted by hook").is_some_and(|h| h.contains("hook")));
+        assert!(hint("fatal: ref updates aborted by hook").is_some_and(|h| h.contains("no ref")));
         let full = "error: unable to write loose object file: File too large";
         assert!(hint(full).is_some_and(|h| h.contains("ulimit -f")));
         let left_out = "warning: lazy fetching disabled; some objects may not be available\n\

@@ -212,9 +212,7 @@ impl EventStore {
             pull.head_oid = head.or_else(|| pull.snapshot.head_oid.clone());
             pull.base_oid = base.or_else(|| pull.snapshot.base_oid.clone());
             if let Some(intent) = pull.snapshot.intent.clone()
-                && self
-                    .is_merged(cat, &intent.result, &intent.base_branch)
-                    .await?
+                && self.is_merged(cat, pull, &intent).await?
             {
                 pull.snapshot.finish_merge(&intent);
                 pull.unrecorded_merge = Some(intent);
@@ -225,11 +223,29 @@ impl EventStore {
         Ok(())
     }
 
-    /// Returns true if `branch` contains `commit`.
-    async fn is_merged(&self, cat: &mut CatFile, commit: &str, branch: &str) -> Result<bool> {
-        match cat.info(&refs::branch(branch)).await? {
-            Some(tip) => self.git.contains(&tip.oid, commit).await,
-            None => Ok(false),
+    /// Returns true if the base branch contains the commit of `intent`.
+    ///
+    /// A fast-forward has no commit of its own: another merge can bring this head commit into the
+    /// base. If the head branch has moved on since, its newest commits then have to be in the base
+    /// as well.
+    async fn is_merged(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+        intent: &MergeIntent,
+    ) -> Result<bool> {
+        let Some(base) = cat.info(&refs::branch(&intent.base_branch)).await? else {
+            return Ok(false);
+        };
+        if !self.git.contains(&base.oid, &intent.result).await? {
+            return Ok(false);
+        }
+        let is_fast_forward = intent.result == intent.merged_head;
+        match pull.head_oid.as_deref().filter(|_| pull.head_exists) {
+            Some(head) if is_fast_forward && head != intent.merged_head => {
+                self.git.contains(&base.oid, head).await
+            }
+            _ => Ok(true),
         }
     }
 

@@ -2,10 +2,15 @@
 
 use forge_core::{
     PageReq, PullRequests, Reviews,
-    model::{EditPull, MergeReq, PrFields, PrState, PullQuery, StateFilter, StatusEventKind},
+    model::{
+        EditPull, MergeMethod, MergeReq, PrFields, PrState, PullQuery, StateFilter, StatusEventKind,
+    },
 };
 
-use crate::repo::{Repo, create, pr};
+use crate::{
+    repo::{Repo, create, pr},
+    work_trees::hook,
+};
 
 /// Merges a pull request, and resets the repository to a state during the merge. With `base_moved`,
 /// the base branch has moved but the merge is not recorded. Otherwise the base branch has not
@@ -94,6 +99,35 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
     assert!(!merged.already_merged);
     assert_eq!(merged.commit.as_deref(), Some(repo.oid("main").as_str()));
     assert_eq!(repo.git(&["rev-list", "--count", "--merges", "main"]), "1");
+}
+
+/// A fast-forward has the head as its result, and another merge can bring that commit into the
+/// base.
+#[tokio::test]
+async fn refused_fast_forward_leaves_newer_commits_open() {
+    let repo = Repo::new();
+    let head = repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let id = pr(&local, 1);
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Rebase);
+    hook(&repo, "prepared", "exit 1");
+    local.merge(&id, &req).await.unwrap_err();
+    std::fs::remove_file(repo.path.join(".git/hooks/reference-transaction")).unwrap();
+    let newest = repo.git(&["log", "-1", "--format=%s", "refs/forge/pulls/1"]);
+    assert_eq!(newest, "start merge: alice");
+
+    repo.git(&["switch", "--quiet", "topic"]);
+    repo.write("more.txt", "more\n");
+    let newer = repo.commit("more");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.git(&["merge", "--quiet", "--ff-only", &head]);
+    let seen = local.view(&id, PrFields::NONE).await.unwrap();
+    assert_eq!(seen.state, PrState::Open);
+    let merged = local.merge(&id, &req).await.unwrap().value;
+    assert!(!merged.already_merged);
+    assert_eq!(repo.oid("main"), newer);
 }
 
 #[tokio::test]

@@ -389,7 +389,7 @@ async fn failing_filter_moves_no_branch() {
 }
 
 /// Installs a `reference-transaction` hook that runs `script` for transactions of `main`.
-fn hook(repo: &Repo, phase: &str, script: &str) {
+pub fn hook(repo: &Repo, phase: &str, script: &str) {
     let hook = repo.path.join(".git/hooks/reference-transaction");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     let text =
