@@ -4,6 +4,9 @@ use forge_core::Result;
 
 use crate::Git;
 
+/// Format of `git rev-list` with the ids of a commit, its tree, and its parents.
+pub(crate) const COMMIT_IDS: &str = "--format=%H %T %P";
+
 /// Result of merging two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
@@ -67,14 +70,23 @@ impl Git {
             "rev-list",
             "--merges",
             "--no-commit-header",
-            "--format=%H %T %P",
+            COMMIT_IDS,
             "--end-of-options",
             &range,
         ];
         let listed = self.run_ok(args).await?;
-        for line in String::from_utf8_lossy(&listed).lines() {
+        self.first_evil_merge(&String::from_utf8_lossy(&listed))
+            .await
+    }
+
+    /// Like [`Git::find_evil_merge`], for the commits in `listed`: output of git in the format
+    /// [`COMMIT_IDS`], the newest commit first.
+    pub(crate) async fn first_evil_merge(&self, listed: &str) -> Result<Option<String>> {
+        for line in listed.lines() {
             let ids: Vec<&str> = line.split(' ').collect();
             let is_plain = match ids.as_slice() {
+                // The commit has at most one parent.
+                [_, _, _] => true,
                 [_, tree, ours, theirs] => {
                     let made = self.merge_trees(ours, theirs, true).await?;
                     made == Merged::Clean((*tree).to_owned())

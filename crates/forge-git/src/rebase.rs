@@ -2,7 +2,7 @@
 
 use forge_core::{Error, Noun, Result};
 
-use crate::{CatFile, Git, Merged, RawCommit, Signing};
+use crate::{CatFile, Git, Merged, RawCommit, Signing, merge::COMMIT_IDS};
 
 /// A request to rebase commits.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,9 @@ pub struct Rebase<'a> {
     pub committer: &'a [u8],
     /// Settings for signing the new commits.
     pub signing: &'a Signing,
+    /// True to refuse merge commits that [`Git::find_evil_merge`] finds. A rebase loses their
+    /// changes.
+    pub refuses_evil_merges: bool,
 }
 
 /// Result of a rebase.
@@ -24,6 +27,9 @@ pub enum Rebased {
     Onto(String),
     /// The base already contains every change.
     Nothing,
+    /// This merge commit, hex, adds changes of its own, and [`Rebase::refuses_evil_merges`] is set.
+    /// Nothing was written.
+    EvilMerge(String),
     /// A commit has conflicts. No ref was written.
     Conflicts {
         /// The conflicting files, sorted.
@@ -45,22 +51,32 @@ impl Git {
         let not_base = format!("^{}", what.base);
         let args = [
             "rev-list",
-            "--reverse",
             "--topo-order",
-            "--no-merges",
+            "--no-commit-header",
+            COMMIT_IDS,
             "--end-of-options",
             what.head,
             &not_base,
         ];
         let listed = self.run_ok(args).await?;
+        let listed = String::from_utf8_lossy(&listed);
+        if what.refuses_evil_merges
+            && let Some(merge) = self.first_evil_merge(&listed).await?
+        {
+            return Ok(Rebased::EvilMerge(merge));
+        }
         let mut tip = what.base.to_owned();
         let mut tip_tree = tree_of(cat, what.base).await?;
-        for oid in String::from_utf8_lossy(&listed).lines() {
+        for line in listed.lines().rev() {
+            let oid = line.split_once(' ').map_or(line, |(oid, _)| oid);
             let object = cat
                 .get(oid)
                 .await?
                 .ok_or_else(|| missing_commit_error(oid))?;
             let commit = RawCommit::parse(&object.data).ok_or_else(|| missing_commit_error(oid))?;
+            if commit.parents.len() > 1 {
+                continue;
+            }
             let parent = commit.parents.first().copied();
             if parent == Some(tip.as_str()) {
                 // The commit already has the right parent, so it is kept.

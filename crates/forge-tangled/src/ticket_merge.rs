@@ -106,6 +106,7 @@ impl Tangled {
         };
         let (tip, earlier) = match rebased {
             Rebased::Nothing => (before.hash.clone(), true),
+            Rebased::EvilMerge(merge) => return Err(incomplete_merge_error(located, &merge)),
             Rebased::Conflicts { files, commit } => {
                 return Err(conflict(located, files, &commit));
             }
@@ -559,6 +560,8 @@ async fn rebased(git: &Git, before: &KnotBranch, head: &str) -> Result<Rebased> 
         head,
         committer: committer.trim_ascii_end(),
         signing: &signing,
+        // A merge commit is refused only if the result of the rebase lacks its changes.
+        refuses_evil_merges: false,
     };
     git.rebase(&mut git.cat_file(), rebase).await
 }

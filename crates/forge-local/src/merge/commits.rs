@@ -1,7 +1,7 @@
 //! Creates the commits of each merge method.
 
 use forge_core::{
-    Error, Precondition, Result,
+    Error, Hint, Precondition, Result,
     model::{Actor, MergeReq},
     text,
 };
@@ -58,12 +58,14 @@ impl Local {
     }
 
     /// Recreates each commit on top of the base, and returns the last new commit. Leaves out merge
-    /// commits, and commits whose change the base already contains.
+    /// commits, and commits whose change the base already contains. If a merge commit has changes of
+    /// its own, fails with the hint `otherwise`, which names another method.
     pub(super) async fn rebased(
         &self,
         cat: &mut CatFile,
         pull: &StoredPull,
         by: &CommitIdentity,
+        otherwise: Hint,
     ) -> Result<String> {
         let who = signature(&by.actor, by.at);
         let rebase = Rebase {
@@ -71,10 +73,21 @@ impl Local {
             head: pull.head()?,
             committer: who.as_bytes(),
             signing: &by.signing,
+            refuses_evil_merges: true,
         };
         match self.user_git().for_write().rebase(cat, rebase).await? {
             Rebased::Onto(tip) => Ok(tip),
             Rebased::Conflicts { files, commit } => Err(conflict(pull, files, Some(&commit))),
+            Rebased::EvilMerge(merge) => Err(Error::precondition(
+                Precondition::Rule,
+                format!(
+                    "cannot rebase #{}: a rebase leaves merge commits out, and {merge} has more \
+                     than two parents or differs from git's automatic merge, for example by a \
+                     solved conflict; nothing was changed",
+                    pull.number
+                ),
+            )
+            .with_hint(otherwise)),
             Rebased::Nothing => Err(Error::precondition(
                 Precondition::NothingToMerge,
                 format!(

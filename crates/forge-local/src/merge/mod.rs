@@ -202,7 +202,7 @@ impl Local {
             match method {
                 MergeMethod::Merge => self.merge_commit(pull, req, by).await,
                 MergeMethod::Squash => self.squash_commit(cat, pull, req, by).await,
-                MergeMethod::Rebase => self.rebased(cat, pull, by).await,
+                MergeMethod::Rebase => self.rebased(cat, pull, by, merge_instead()).await,
             }
         };
         let (result, merge_base) = tokio::join!(make, self.merge_base_of(pull));
@@ -350,6 +350,12 @@ pub(crate) fn head_moved_warning(pull: &StoredPull, tip: &str) -> Warning {
         "if its commits are not needed: git branch -D {}",
         quoted(branch)
     ))
+}
+
+/// Returns the hint for commits that a rebase cannot keep.
+fn merge_instead() -> Hint {
+    Hint::new("make a merge commit instead, or squash")
+        .with_action(Action::again(&[]).with(Param::Method, MergeMethod::Merge.as_str()))
 }
 
 /// Returns the hint for a pull request without changes: close it.

@@ -1,7 +1,7 @@
 //! Updates a head branch from its base, with git objects and refs.
 
 use forge_core::{
-    Outcome, Result, check_expected_base, check_expected_head,
+    Action, Hint, Op, Outcome, Result, check_expected_base, check_expected_head,
     model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
 };
 use forge_git::{Merged, RawCommit, signature};
@@ -44,7 +44,11 @@ impl Local {
             }
             let new = match req.method {
                 UpdateMethod::Merge => self.base_into_head(&pull, &by).await?,
-                UpdateMethod::Rebase => self.rebased(&mut cat, &pull, &by).await?,
+                UpdateMethod::Rebase => {
+                    let otherwise = Hint::new("update the branch with a merge commit instead")
+                        .with_action(Action::op(Op::PrUpdateBranch).on(number));
+                    self.rebased(&mut cat, &pull, &by, otherwise).await?
+                }
             };
             let change = RefChange::Update {
                 name: branch_ref(&pull.snapshot.head_branch),

@@ -1,12 +1,13 @@
 //! The lifecycle of a pull request.
 
 use forge_core::{
-    Hint, Labels, PageReq, PullRequests, Reviews, Trust,
+    Action, ErrorKind, Hint, Labels, Op, PageReq, Param, Precondition, PullRequests, Reviews,
+    Trust,
     model::{
         CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, Label, MergeMethod,
         MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery,
         ReviewDecision, Reviewer, SetChange, Side, StateFilter, StatusEventKind, ThreadFilter,
-        ThreadId, Verdict,
+        ThreadId, UpdateBranch, UpdateMethod, Verdict,
     },
 };
 use forge_local::Local;
@@ -280,6 +281,45 @@ async fn rebase_skips_merges_and_contained_changes() {
     local.merge(&pr(&local, 1), &req).await.unwrap();
     let subjects = repo.git(&["log", "--reverse", "--format=%s", &format!("{base}..main")]);
     assert_eq!(subjects, "empty on purpose\nadd b");
+}
+
+#[tokio::test]
+async fn rebase_with_evil_merge_is_refused() {
+    let repo = Repo::new();
+    repo.branch("topic", "a", "a\n");
+    repo.write("other", "x\n");
+    repo.commit("main moves on");
+    repo.git(&["switch", "--quiet", "topic"]);
+    repo.git(&["merge", "--quiet", "--no-commit", "main"]);
+    repo.write("fix", "fix\n");
+    let merge = repo.commit("merge main");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.write("other", "y\n");
+    repo.commit("main moves on again");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let before = repo.git(&["for-each-ref"]);
+
+    let id = pr(&local, 1);
+    let mut req = MergeReq::default();
+    req.method = Some(MergeMethod::Rebase);
+    let merged = local.merge(&id, &req).await.unwrap_err();
+    let update = UpdateBranch::by(UpdateMethod::Rebase);
+    let updated = local.update_branch(&id, &update).await.unwrap_err();
+    for (e, action) in [
+        (merged, Action::again(&[]).with(Param::Method, "merge")),
+        (updated, Action::op(Op::PrUpdateBranch).on(1)),
+    ] {
+        let rule = ErrorKind::Precondition(Precondition::Rule);
+        assert_eq!(e.kind(), &rule, "{e:?}");
+        assert!(e.message().contains(&merge), "{e}");
+        assert_eq!(e.hint().and_then(Hint::action), Some(&action));
+    }
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+
+    req.method = Some(MergeMethod::Squash);
+    local.merge(&id, &req).await.unwrap();
+    assert_eq!(repo.git(&["show", "main:fix"]), "fix");
 }
 
 #[tokio::test]
