@@ -15,7 +15,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// Sets all keys in the configuration itself, hooks in `core.hooksPath`, and attributes in the
-    /// tree.
+    /// tree. The merge driver is also in `info/attributes`, because git before 2.41 ignores the tree
+    /// in a merge.
     Direct,
     /// Sets most keys in included files, hooks in the default directory, and attributes in
     /// `info/attributes`. Merges have no driver and are not signed.
@@ -80,7 +81,10 @@ pub fn plant(variant: Variant, common: &Path, outside: &Path, canaries: &Canarie
     set("user.signingKey", "canary");
     set("gpg.format", "openpgp");
     match variant {
-        Variant::Direct => alternate(common, outside),
+        Variant::Direct => {
+            alternate(common, outside);
+            attributes(common, b"* merge=canary\n");
+        }
         Variant::Included => {
             for hook in HOOKS {
                 canaries.link(&common.join("hooks").join(hook));

@@ -148,17 +148,15 @@ impl Git {
     }
 
     /// Applies `diff` to `tree`, the id of a tree or commit. If the diff does not apply but names
-    /// blobs that exist, tries a three-way merge. Writes objects, but no ref, work tree or index of
-    /// the repository.
+    /// blobs that exist, tries a three-way merge, with the attributes of `tree`. Writes objects, but
+    /// no ref, work tree or index of the repository.
     ///
     /// # Errors
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.
     pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<ApplyResult> {
         let dir = scratch()?;
-        let git = self
-            .without_hooks()
-            .await?
-            .with_env("GIT_INDEX_FILE", dir.path().join("index"));
+        let git = self.with_attributes_of(tree).await?.without_hooks().await?;
+        let git = git.with_env("GIT_INDEX_FILE", dir.path().join("index"));
         git.run_ok(with_plain_index(&["read-tree", tree])).await?;
         let apply = with_plain_index(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);
         let applied = git

@@ -43,6 +43,8 @@ const READ_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Git {
     program: OsString,
     dir: PathBuf,
+    /// Git directory, if the caller knows its path.
+    git_dir: Option<PathBuf>,
     clear: bool,
     settings: Vec<String>,
     env: Vec<(OsString, OsString)>,
@@ -78,6 +80,7 @@ impl Git {
         Self {
             program: program.unwrap_or_else(|| "git".into()),
             dir: dir.into(),
+            git_dir: None,
             clear: true,
             settings: Vec::new(),
             env: Vec::new(),
@@ -106,10 +109,19 @@ impl Git {
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
+            git_dir: None,
             opens_bare: false,
             programs: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// Returns this git with the path of the repository's git directory, which saves the process
+    /// that finds the path.
+    #[must_use]
+    pub fn with_git_dir(mut self, git_dir: impl Into<PathBuf>) -> Self {
+        self.git_dir = Some(git_dir.into());
+        self
     }
 
     /// Returns this git for diffs that are shown to a reader. Calls [`Git::without_work_tree`] with
@@ -118,6 +130,9 @@ impl Git {
     /// # Errors
     /// `git` outside of a repository.
     pub async fn for_diffs(&self) -> Result<Self> {
+        if let Some(git_dir) = &self.git_dir {
+            return Ok(self.without_work_tree(git_dir.as_path()));
+        }
         let printed = self.run_ok(["rev-parse", "--absolute-git-dir"]).await?;
         let git_dir = path_of(printed.strip_suffix(b"\n").unwrap_or(&printed));
         Ok(self.without_work_tree(git_dir))
@@ -131,8 +146,10 @@ impl Git {
     /// `--attr-source` would help as well, but it needs git 2.41.
     #[must_use]
     pub fn without_work_tree(&self, git_dir: impl Into<PathBuf>) -> Self {
+        let git_dir = git_dir.into();
         Self {
-            dir: git_dir.into(),
+            dir: git_dir.clone(),
+            git_dir: Some(git_dir),
             ..self.clone()
         }
         .with_env("GIT_DIR", ".")

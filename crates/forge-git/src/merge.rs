@@ -2,7 +2,13 @@
 
 use forge_core::Result;
 
-use crate::Git;
+use crate::{Git, Version};
+
+/// First version of git that reads attributes from the tree that `GIT_ATTR_SOURCE` names.
+const ATTRIBUTE_SOURCE: Version = Version {
+    major: 2,
+    minor: 41,
+};
 
 /// Format of `git rev-list` with the ids of a commit, its tree, and its parents.
 pub(crate) const COMMIT_IDS: &str = "--format=%H %T %P";
@@ -18,12 +24,24 @@ pub enum Merged {
 
 impl Git {
     /// Merges the commit `theirs` into the commit `ours`. If `unrelated` is true, the two need no
-    /// common ancestor. Refs and work trees do not change.
+    /// common ancestor. The attributes of `ours` decide how files merge. Refs and work trees do not
+    /// change.
     ///
     /// # Errors
     /// `git` if a commit is missing, or if the histories have no common commit and `unrelated` is
     /// false.
     pub async fn merge_trees(&self, ours: &str, theirs: &str, unrelated: bool) -> Result<Merged> {
+        self.merge_by_attributes_of(ours, [ours, theirs], unrelated)
+            .await
+    }
+
+    /// Like [`Git::merge_trees`], but the attributes of the commit `source` decide.
+    pub(crate) async fn merge_by_attributes_of(
+        &self,
+        source: &str,
+        [ours, theirs]: [&str; 2],
+        unrelated: bool,
+    ) -> Result<Merged> {
         let mut args = vec![
             "merge-tree",
             "--write-tree",
@@ -35,7 +53,8 @@ impl Git {
             args.push("--allow-unrelated-histories");
         }
         args.extend(["--end-of-options", ours, theirs]);
-        let output = self.without_drivers().await?.run(args).await?;
+        let git = self.without_drivers().await?;
+        let output = git.with_attributes_of(source).await?.run(args).await?;
         if let Some(refusal) = self.driver_refusal(&output.stderr).await {
             return Err(refusal);
         }
@@ -55,6 +74,21 @@ impl Git {
                 Ok(Merged::Conflicts(files))
             }
             _ => Err(output.error("merge-tree")),
+        }
+    }
+
+    /// Returns this git with the `.gitattributes` files of `source`, a commit or tree, in place of
+    /// those of the work tree and its index. Otherwise the branch that happens to be checked out
+    /// would decide how files merge.
+    ///
+    /// Git before 2.41 then reads no `.gitattributes` file.
+    ///
+    /// # Errors
+    /// The errors of [`Git::version`] and [`Git::for_diffs`].
+    pub(crate) async fn with_attributes_of(&self, source: &str) -> Result<Self> {
+        match self.version().await? < ATTRIBUTE_SOURCE {
+            true => self.for_diffs().await,
+            false => Ok(self.clone().with_env("GIT_ATTR_SOURCE", source)),
         }
     }
 

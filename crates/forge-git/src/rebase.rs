@@ -42,7 +42,8 @@ pub enum Rebased {
 impl Git {
     /// Recreates each commit of `base..head` on top of `base`. Leaves out merges, and commits whose
     /// change the base already contains. Recreated commits lose their signatures; the committer
-    /// signs them if the configuration requires it. Writes objects, but no refs.
+    /// signs them if the configuration requires it. The attributes of `base` decide how files merge.
+    /// Writes objects, but no refs.
     ///
     /// # Errors
     /// `git` if a commit is missing; `not_found` for a damaged commit; errors of
@@ -95,7 +96,9 @@ impl Git {
                 message: b"stand-in for a rebase\n",
             };
             let stand_in = self.put("commit", &stand_in.encode()).await?;
-            let tree = match self.merge_trees(&stand_in, oid, parent.is_none()).await? {
+            let both = [stand_in.as_str(), oid];
+            let merged = self.merge_by_attributes_of(what.base, both, parent.is_none());
+            let tree = match merged.await? {
                 Merged::Clean(tree) => tree,
                 Merged::Conflicts(files) => {
                     let commit = oid.to_owned();

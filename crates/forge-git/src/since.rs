@@ -91,7 +91,7 @@ impl Git {
         let mut warnings = Vec::new();
         let shown = self.for_diffs().await?;
         let context = format!("-U{context_lines}");
-        let from = self.moved_onto(old, &old_base, &new_base).await?;
+        let from = shown.moved_onto(old, &old_base, &new_base).await?;
         let body = match &from {
             Some(from) => shown.stream(diff_args(&["-p", &context], from, new))?,
             None => {
@@ -160,7 +160,8 @@ impl Git {
         }
         // A read must not run a merge driver of the repository, so a merge that needs one counts as
         // a conflict.
-        match self.merge_trees(old, new_base, false).await {
+        let both = [old, new_base];
+        match self.merge_by_attributes_of(new_base, both, false).await {
             Ok(Merged::Clean(tree)) => Ok(Some(tree)),
             Ok(Merged::Conflicts(_)) | Err(_) => Ok(None),
         }

@@ -99,7 +99,9 @@ impl LocalRepository {
         if root.to_str().is_none() {
             return Err(path_encoding_error(&root));
         }
-        let mut git = Git::at(&root).with_trust(trust);
+        let git_dir = common_dir.clone();
+        let at = |dir: &Path| Git::at(dir).with_trust(trust).with_git_dir(&git_dir);
+        let mut git = at(&root);
         if root == common_dir {
             // The user named the bare repository itself, or one of its work trees. Git may
             // therefore open it.
@@ -114,13 +116,13 @@ impl LocalRepository {
             main_tree: top.filter(|_| !is_linked),
         };
         if is_linked {
-            repository.user_git = Git::at(&path).with_trust(trust);
+            repository.user_git = at(&path);
         } else if path
             .canonicalize()
             .is_ok_and(|dir| repository.is_named(&dir))
             && let Some((top, _)) = repository.current_work_tree()
         {
-            repository.user_git = Git::at(top).with_trust(trust);
+            repository.user_git = at(&top);
         }
         // Git fetches objects that a partial clone lacks only if the clone contains the current
         // directory. Any other clone may come from a stranger and name a program as its remote.

@@ -323,6 +323,35 @@ async fn rebase_with_evil_merge_is_refused() {
 }
 
 #[tokio::test]
+async fn checked_out_attributes_do_not_hide_conflict() {
+    let repo = Repo::new();
+    repo.branch("topic", ".gitattributes", "* merge=union\n");
+    repo.git(&["switch", "--quiet", "topic"]);
+    repo.write("base.txt", "theirs\n");
+    repo.commit("theirs");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.write("base.txt", "ours\n");
+    repo.commit("ours");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let before = repo.git(&["for-each-ref"]);
+    let id = pr(&local, 1);
+    for branch in ["main", "topic"] {
+        repo.git(&["switch", "--quiet", branch]);
+        let seen = local.view(&id, PrFields::MERGEABILITY).await.unwrap();
+        let conflicts = seen.mergeability.unwrap().conflicts;
+        assert_eq!(conflicts, ["base.txt"], "{branch}");
+        for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
+            let mut req = MergeReq::default();
+            req.method = Some(method);
+            let e = local.merge(&id, &req).await.unwrap_err();
+            assert!(e.message().contains("base.txt"), "{branch}: {e}");
+        }
+    }
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+}
+
+#[tokio::test]
 async fn conflict_error_names_files_and_changes_nothing() {
     let repo = Repo::new();
     repo.branch("topic", "base.txt", "theirs\n");

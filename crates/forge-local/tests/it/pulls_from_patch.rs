@@ -102,6 +102,17 @@ async fn mailbox_with_crlf_line_ends_applies() {
 }
 
 #[tokio::test]
+async fn attributes_of_work_tree_do_not_hide_conflict() {
+    let (repo, mails, _) = series();
+    repo.write("base.txt", "one\nzwei\nthree\n");
+    repo.commit("another two");
+    repo.write(".gitattributes", "* merge=union\n");
+    let local = repo.open().await;
+    let e = local.create(local.id(), &from(&mails)).await.unwrap_err();
+    assert!(e.message().contains("base.txt"), "{e:?}");
+}
+
+#[tokio::test]
 async fn conflicting_patch_is_refused_with_files() {
     for whole in [true, false] {
         let (repo, mails, diff) = series();

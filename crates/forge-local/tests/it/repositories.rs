@@ -9,6 +9,7 @@ use forge_core::{
         PullQuery, PushEdits, Verdict,
     },
 };
+use forge_git::Git;
 use forge_local::Local;
 
 use crate::repo::{Repo, create, git, pr};
@@ -66,6 +67,33 @@ async fn lifecycle_works_with_reftable() {
     repo.branch("again", "again.txt", "x\n");
     let opened = create(&local, "again").await;
     assert_eq!(opened.number, Some(2));
+}
+
+/// Git before 2.41 reads no `.gitattributes` file in such a merge.
+#[tokio::test]
+async fn base_attributes_decide_in_bare_repository() {
+    let repo = Repo::new();
+    let version = Git::at(&repo.path).version().await.unwrap();
+    if (version.major, version.minor) < (2, 41) {
+        return;
+    }
+    repo.write(".gitattributes", "lock -merge\n");
+    repo.write("lock", "1\n2\n3\n4\n5\n");
+    repo.commit("lock");
+    repo.branch("topic", "lock", "one\n2\n3\n4\n5\n");
+    repo.write("lock", "1\n2\n3\n4\nfive\n");
+    repo.commit("five");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let bare = repo.path.with_file_name("bare.git");
+    let mirror = ["clone", "--quiet", "--mirror", ".", bare.to_str().unwrap()];
+    repo.git(&mirror);
+    for path in [&repo.path, &bare] {
+        let local = Local::open(path, Trust::Person).await.unwrap();
+        let seen = local.view(&pr(&local, 1), PrFields::MERGEABILITY).await;
+        let conflicts = seen.unwrap().mergeability.unwrap().conflicts;
+        assert_eq!(conflicts, ["lock"], "{path:?}");
+    }
 }
 
 #[tokio::test]
