@@ -155,7 +155,9 @@ impl Git {
     /// `invalid_input` (field `patch`) for malformed diffs and for paths that git refuses.
     pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<ApplyResult> {
         let dir = scratch()?;
-        let git = self.with_attributes_of(tree).await?.without_hooks().await?;
+        // In a subdirectory of a work tree, git would skip the paths outside of it.
+        let git = self.for_diffs().await?;
+        let git = git.with_attributes_of(tree).await?.without_hooks().await?;
         let git = git.with_env("GIT_INDEX_FILE", dir.path().join("index"));
         git.run_ok(with_plain_index(&["read-tree", tree])).await?;
         let apply = with_plain_index(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);

@@ -124,8 +124,8 @@ impl Git {
         self
     }
 
-    /// Returns this git for diffs that are shown to a reader. Calls [`Git::without_work_tree`] with
-    /// the git directory of the repository.
+    /// Returns this git for diffs that are shown to a reader, and for patches. Calls
+    /// [`Git::without_work_tree`] with the git directory of the repository.
     ///
     /// # Errors
     /// `git` outside of a repository.

@@ -1,9 +1,12 @@
 //! Pull requests from a patch.
 
+use std::fs;
+
 use forge_core::{
     ErrorKind, Precondition, PullRequests,
     model::{CreatePull, PrFields, PullRequest},
 };
+use forge_git::{ApplyResult, Git};
 use forge_local::Local;
 
 use crate::repo::Repo;
@@ -110,6 +113,21 @@ async fn attributes_of_work_tree_do_not_hide_conflict() {
     let local = repo.open().await;
     let e = local.create(local.id(), &from(&mails)).await.unwrap_err();
     assert!(e.message().contains("base.txt"), "{e:?}");
+}
+
+#[tokio::test]
+async fn patch_in_subdirectory_changes_files_outside() {
+    let (repo, mails, diff) = series();
+    let below = repo.path.join("below");
+    fs::create_dir(&below).unwrap();
+    let git = Git::at(&below);
+    for patch in [mails.as_bytes(), diff.as_bytes()] {
+        let ApplyResult::Tree(tree) = git.apply("main", patch).await.unwrap() else {
+            panic!("the patch conflicts");
+        };
+        let changed = repo.git(&["diff", "--name-only", "-z", "main", &tree]);
+        assert!(changed.starts_with("base.txt\0"), "{changed:?}");
+    }
 }
 
 #[tokio::test]

@@ -353,8 +353,9 @@ async fn from_patch(
             .with_hint("read it with `forge pr diff`, and apply it with `git apply`"));
     }
     let mut tip = base;
+    let git = git.for_write().for_diffs().await?;
     for mail in &mails {
-        tip = commit_mail(&git.for_write(), &tip, mail, pull).await?;
+        tip = commit_mail(&git, &tip, mail, pull).await?;
     }
     Ok(CheckoutHead {
         tip,
