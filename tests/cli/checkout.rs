@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use forge_testkit::GitDir;
+
 use crate::world::World;
 
 /// Returns the name of the checked-out branch, or `HEAD` if the head is detached.
@@ -131,6 +133,36 @@ fn checkout_in_clone_fetches_and_tracks_head() {
     let at = clone.to_str().unwrap();
     let said = git(&["-C", at, "status", "--short", "--branch"]);
     assert_eq!(said, "## feature...origin/feature\n");
+}
+
+/// git keeps the path of a remote as the user typed it.
+#[test]
+fn remote_in_any_spelling_is_the_repository() {
+    let world = World::with_pull();
+    world.switch("main");
+    let from = world.git.path().to_str().unwrap();
+    let linked = ["worktree", "add", "--quiet", "--detach", "../linked"];
+    world.git.run(linked).ok();
+    std::os::unix::fs::symlink(from, world.scratch.path("link")).unwrap();
+    let path = world.scratch.path("clone");
+    let clone = ["clone", "--quiet", from, path.to_str().unwrap()];
+    world.git.run(clone).ok();
+    let clone = GitDir::at(&path);
+    for url in [
+        "../repo",
+        "./../repo/.git",
+        "../link",
+        "../linked",
+        &format!("{from}/"),
+        &format!("{from}/.git"),
+        &format!("file://{from}/"),
+    ] {
+        clone.run(["remote", "set-url", "origin", url]).ok();
+        clone.run(["switch", "--quiet", "main"]).ok();
+        world.forge(&["pr", "checkout", "1"]).dir(&path).ok();
+        let head = clone.run(["rev-parse", "--abbrev-ref", "HEAD"]).text();
+        assert_eq!(head, "feature\n", "{url}");
+    }
 }
 
 #[test]

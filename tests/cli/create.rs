@@ -1,3 +1,5 @@
+use forge_testkit::GitDir;
+
 use crate::world::World;
 
 #[test]
@@ -230,6 +232,42 @@ fn create_defaults_come_from_repository_file() {
         (&pr["baseRefName"], &pr["isDraft"]),
         (&"develop".into(), &true.into())
     );
+}
+
+#[test]
+fn clone_of_local_path_pushes_and_reads_repository_file() {
+    let world = World::new();
+    let path = world.scratch.path("clone");
+    let from = format!("{}/", world.git.path().display());
+    let clone = ["clone", "--quiet", &from, path.to_str().unwrap()];
+    world.git.run(clone).ok();
+    let clone = GitDir::at(&path);
+    clone.commit("topic", "Topic", &[("topic", Some("x\n"))]);
+    clone.run(["switch", "--quiet", "topic"]).ok();
+    world
+        .scratch
+        .write("clone/.forge.toml", "[pr]\ndraft = true\n");
+    let create = ["pr", "create", "--push", "-t", "T", "-b", ""];
+    world.forge(&create).dir(&path).ok();
+    assert_eq!(world.json("1", "isDraft")["isDraft"], true);
+    assert_eq!(world.git.oid("topic"), clone.oid("topic"));
+}
+
+#[cfg(unix)]
+#[test]
+fn repository_file_behind_symbolic_link_configures_nothing() {
+    let world = World::new();
+    let (path, link) = (world.scratch.path("clone"), world.scratch.path("link"));
+    std::os::unix::fs::symlink(world.git.path(), &link).unwrap();
+    let [from, to] = [&link, &path].map(|path| path.to_str().unwrap());
+    world.git.run(["clone", "--quiet", from, to]).ok();
+    world
+        .scratch
+        .write("clone/.forge.toml", "[pr]\ndraft = true\n");
+    world.feature("feature");
+    let create = ["pr", "create", "-H", "feature", "-t", "T", "-b", ""];
+    world.forge(&create).dir(&path).ok();
+    assert_eq!(world.json("1", "isDraft")["isDraft"], false);
 }
 
 #[test]

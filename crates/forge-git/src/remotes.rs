@@ -182,11 +182,7 @@ pub async fn root(git: &Git) -> Result<PathBuf> {
         .await?;
     if output.status == 0 {
         let common = path_of(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout));
-        let is_dot_git = common.file_name().is_some_and(|name| name == ".git");
-        return Ok(match common.parent() {
-            Some(work_tree) if is_dot_git => work_tree.to_owned(),
-            _ => common,
-        });
+        return Ok(root_of(common));
     }
     if output
         .stderr
@@ -203,6 +199,16 @@ pub async fn root(git: &Git) -> Result<PathBuf> {
         ));
     }
     Err(output.error("rev-parse"))
+}
+
+/// Returns the directory that identifies the repository whose work trees share the git directory
+/// `common`.
+pub(crate) fn root_of(common: PathBuf) -> PathBuf {
+    let is_dot_git = common.file_name().is_some_and(|name| name == ".git");
+    match common.parent() {
+        Some(work_tree) if is_dot_git => work_tree.to_owned(),
+        _ => common,
+    }
 }
 
 fn shown_dir(git: &Git) -> String {

@@ -8,15 +8,9 @@ use forge_core::{
         RepoInfo,
     },
 };
-use forge_git::blocking;
+use forge_git::{blocking, state_file};
 
-use crate::{
-    Local,
-    ident::identity,
-    paging,
-    repository::{LocalRepository, state_file},
-    store::branch_ref,
-};
+use crate::{Local, ident::identity, paging, repository::LocalRepository, store::branch_ref};
 
 /// Common names of the main branch, used if no configuration names the main branch.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];

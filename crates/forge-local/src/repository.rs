@@ -2,12 +2,11 @@
 
 use std::{
     fs,
-    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
-use forge_git::{Git, Output, blocking, path_of};
+use forge_git::{Git, Output, blocking, git_dir_of, path_of, state_file, without_line_end};
 
 /// Arguments with which git prints three paths: the common directory, the git directory of the work
 /// tree, and the top of the work tree.
@@ -18,8 +17,6 @@ const DIRECTORIES: [&str; 5] = [
     "--git-dir",
     "--show-cdup",
 ];
-/// Maximum number of bytes that are read from a state file (a small file in the git directory).
-pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
 /// An opened repository in which git can run.
 #[derive(Clone, Debug)]
@@ -144,7 +141,7 @@ impl LocalRepository {
     pub fn current_work_tree(&self) -> Option<(PathBuf, bool)> {
         let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
         let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
-        let state = state_of(top)?;
+        let state = git_dir_of(top)?;
         let is_main = state == self.common_dir;
         let is_linked = state.parent() == Some(&self.common_dir.join("worktrees"));
         (is_main || is_linked).then(|| (top.to_owned(), is_main))
@@ -153,14 +150,18 @@ impl LocalRepository {
     /// Returns true if `dir` is a main or linked work tree of this repository. For a linked work
     /// tree, its `.git` file and the state directory of git must point to each other.
     pub fn owns(&self, dir: &Path, is_main: bool) -> bool {
-        let Some(state) = state_of(dir) else {
+        let Some(state) = git_dir_of(dir) else {
             return false;
         };
         if is_main {
             return state == self.common_dir;
         }
-        let back = state_file(&state.join("gitdir"))
-            .and_then(|link| state.join(path_of(line(&link))).canonicalize().ok());
+        let back = state_file(&state.join("gitdir")).and_then(|link| {
+            state
+                .join(path_of(without_line_end(&link)))
+                .canonicalize()
+                .ok()
+        });
         state.parent() == Some(&self.common_dir.join("worktrees"))
             && back.is_some()
             && back == dir.join(".git").canonicalize().ok()
@@ -216,34 +217,6 @@ fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
         let end = rest.iter().position(|b| *b == b'\n')?;
         Some([common, rest.get(..end)?, rest.get(end + 1..)?])
     })
-}
-
-/// Returns the state directory to which the `.git` of a work tree points, with links resolved.
-fn state_of(top: &Path) -> Option<PathBuf> {
-    let dot_git = top.join(".git");
-    let state = match state_file(&dot_git) {
-        Some(link) => top.join(path_of(line(&link).strip_prefix(b"gitdir: ")?)),
-        None => dot_git,
-    };
-    state.canonicalize().ok()
-}
-
-/// Reads at most [`MAX_STATE_FILE`] bytes of a state file of git. Returns `None` if the file is
-/// missing or not a regular file.
-pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).ok()?;
-    file.take(MAX_STATE_FILE).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
-}
-
-/// Returns the content of a state file without the line end.
-pub(crate) fn line(bytes: &[u8]) -> &[u8] {
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
 /// Refuses a repository in which files are links to the outside. The permission to open the path

@@ -15,11 +15,11 @@ use std::{
 };
 
 use forge_core::{Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning, text};
-use forge_git::{Git, blocking, path_of, quoted};
+use forge_git::{Git, MAX_STATE_FILE, blocking, path_of, quoted, state_file, without_line_end};
 
 use crate::{
     Local,
-    repository::{LocalRepository, MAX_STATE_FILE, line, show, state_file},
+    repository::{LocalRepository, show},
 };
 
 /// Maximum number of commits of a branch to search for the one on which an index is based.
@@ -207,7 +207,7 @@ impl Local {
         let dir = current_work_tree.map_or_else(|| listed.to_owned(), |(top, _)| top);
         let git = self.git().in_dir(&dir);
         match git.run(["rev-parse", "--show-toplevel"]).await {
-            Ok(top) if top.status == 0 => path_of(line(&top.stdout)),
+            Ok(top) if top.status == 0 => path_of(without_line_end(&top.stdout)),
             _ => dir,
         }
     }
@@ -912,7 +912,7 @@ fn state_dirs(repository: &LocalRepository) -> Vec<(PathBuf, PathBuf)> {
         let Some(link) = state_file(&state.join("gitdir")) else {
             continue;
         };
-        let dot_git = state.join(path_of(line(&link)));
+        let dot_git = state.join(path_of(without_line_end(&link)));
         let path = dot_git.parent().unwrap_or(&dot_git).to_owned();
         dirs.push((state, path));
     }

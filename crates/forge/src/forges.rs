@@ -195,7 +195,7 @@ impl Forges {
         if !self.config.has_repo_file() {
             return Ok(Cow::Borrowed(&self.config));
         }
-        if !resolve::belongs_to(self, place, repo).await {
+        if !resolve::may_configure(self, place, repo).await {
             return Ok(Cow::Owned(self.config.without_repo_file()));
         }
         self.config.check_repo_file()?;
@@ -400,15 +400,21 @@ impl Forges {
         resolve::clone_of(self, place, repo).await
     }
 
-    /// Returns the repository at the URL of a git remote. An unknown host in an ssh URL may be an
-    /// alias in `ssh_config`. Therefore `ssh -G` resolves each unknown host once.
+    /// Returns the repository at the URL of a git remote of the clone at `place`. The directory of a
+    /// repository on this machine is absolute, without links and without `.git`, as in the id of the
+    /// opened repository. An unknown host in an ssh URL may be an alias in `ssh_config`. Therefore
+    /// `ssh -G` resolves each unknown host once.
     ///
     /// # Errors
     ///
     /// The errors of [`locator::parse_remote`]. If ssh resolved an unknown host, the message has
     /// the resolved name.
-    pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
-        resolve::remote_repo(self, url).await
+    pub async fn remote_repo(
+        &self,
+        place: &WorkingDir,
+        url: &str,
+    ) -> Result<RepoId, ParseLocatorError> {
+        resolve::remote_repo(self, place, url).await
     }
 
     /// Resolves an alias in `ssh_config`; see [`forge_git::ssh_host`]. Does not run ssh in a fixed

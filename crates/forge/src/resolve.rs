@@ -7,7 +7,7 @@ use forge_core::{
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
-use forge_git::{Remote, WorkingDir};
+use forge_git::{Remote, WorkingDir, blocking};
 
 use crate::{Forges, config::Var, registry::KEEP_HERE};
 
@@ -22,7 +22,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
-        candidates.push(RemoteCandidate::of(remote, place, forges).await?);
+        candidates.push(RemoteCandidate::of(remote, place, forges).await);
     }
     if candidates.is_empty() {
         // This call fails outside of a repository. The `git config` call above does not fail there,
@@ -40,7 +40,7 @@ pub(crate) async fn clone_of(
     let config = place.config().await.ok()?;
     let mut remotes: Vec<(&str, RepoId)> = Vec::new();
     for remote in &config.remotes {
-        if let Ok(id) = remote_repo(forges, &remote.url).await {
+        if let Ok(id) = remote_repo(forges, place, &remote.url).await {
             remotes.push((remote.name.as_str(), id));
         }
     }
@@ -65,13 +65,67 @@ pub(crate) async fn clone_of(
 
 /// Returns true if `place` is in `repo` itself, or in a clone of `repo`.
 pub(crate) async fn belongs_to(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
+    is_in_repository(place, repo).await || clone_of(forges, place, repo).await.is_some()
+}
+
+/// Returns true if the `.forge.toml` at `place` may configure work on `repo`.
+///
+/// Like [`belongs_to`], but a remote on this machine counts only if its URL is the path of `repo`.
+/// On the way of another path, the owner of a link or of a `.git` file could lead it to a
+/// repository of the user.
+pub(crate) async fn may_configure(forges: &Forges, place: &WorkingDir, repo: &Repo) -> bool {
+    if is_in_repository(place, repo).await {
+        return true;
+    }
+    let RepoPath::Dir(dir) = &repo.id().path else {
+        return clone_of(forges, place, repo).await.is_some();
+    };
+    let Ok(config) = place.config().await else {
+        return false;
+    };
+    for remote in &config.remotes {
+        if let Ok(id) = parse_remote(forges, &remote.url).await
+            && let RepoPath::Dir(url) = &id.path
+            // The comparison ignores a slash at the end.
+            && (url == dir || *url == dir.join(".git"))
+        {
+            return true;
+        }
+    }
+    false
+}
+
+async fn is_in_repository(place: &WorkingDir, repo: &Repo) -> bool {
     let root = forge_git::root(place.git()).await.ok();
     let root = root.and_then(|root| root.canonicalize().ok());
     root.is_some_and(|root| RepoId::local(root) == *repo.id())
-        || clone_of(forges, place, repo).await.is_some()
 }
 
-pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, ParseLocatorError> {
+/// Returns the repository at the URL of a remote of `place`. A repository on this machine gets the
+/// directory by which the repository is known once it is open, so the two ids can be compared.
+pub(crate) async fn remote_repo(
+    forges: &Forges,
+    place: &WorkingDir,
+    url: &str,
+) -> Result<RepoId, ParseLocatorError> {
+    let mut repo = parse_remote(forges, url).await?;
+    if let RepoPath::Dir(dir) = &mut repo.path {
+        if dir.is_relative()
+            && let Some(top) = place.top().await
+        {
+            *dir = top.join(&*dir);
+        }
+        let named = dir.clone();
+        if named.is_absolute()
+            && let Ok(Some(root)) = blocking(move || Ok(forge_git::root_at(&named))).await
+        {
+            *dir = root;
+        }
+    }
+    Ok(repo)
+}
+
+async fn parse_remote(forges: &Forges, url: &str) -> Result<RepoId, ParseLocatorError> {
     let hosts = forges.hosts();
     let unknown = match locator::parse_remote(url, hosts) {
         Err(ParseLocatorError::UnknownHost { host }) if is_ssh(url) => host,
@@ -134,32 +188,19 @@ enum RemoteMeaning {
 }
 
 impl<'a> RemoteCandidate<'a> {
-    async fn of(remote: &'a Remote, place: &WorkingDir, forges: &Forges) -> Result<Self> {
-        let meaning = match remote_repo(forges, &remote.url).await {
+    async fn of(remote: &'a Remote, place: &WorkingDir, forges: &Forges) -> Self {
+        let meaning = match remote_repo(forges, place, &remote.url).await {
             Ok(RepoId {
                 path: RepoPath::Dir(dir),
                 ..
-            }) => {
-                // Git resolves a relative path from the root of the work tree.
-                let dir = if dir.is_absolute() {
-                    dir
-                } else {
-                    match place.root().await {
-                        Some(root) => root.join(dir),
-                        None => forge_git::root(place.git()).await?.join(dir),
-                    }
-                };
-                if is_repository(&dir) {
-                    RemoteMeaning::Repo(RepoId::local(dir))
-                } else {
-                    RemoteMeaning::Unusable("there is no repository at its path".to_owned())
-                }
+            }) if !is_repository(&dir) => {
+                RemoteMeaning::Unusable("there is no repository at its path".to_owned())
             }
             Ok(repo) => RemoteMeaning::Repo(repo),
             Err(ParseLocatorError::UnknownHost { host }) => RemoteMeaning::UnknownHost(host),
             Err(e) => RemoteMeaning::Unusable(e.to_string()),
         };
-        Ok(Self { remote, meaning })
+        Self { remote, meaning }
     }
 }
 

@@ -245,7 +245,7 @@ impl<'a> WorkingCopy<'a> {
     pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
         let config = self.place.config().await.ok()?;
         for remote in &config.remotes {
-            let Ok(id) = self.forges.remote_repo(&remote.url).await else {
+            let Ok(id) = self.forges.remote_repo(self.place, &remote.url).await else {
                 continue;
             };
             let is_it = match owner {
@@ -274,7 +274,7 @@ impl<'a> WorkingCopy<'a> {
                 .map(|remote| &remote.url),
         };
         let head = match url {
-            Some(url) => self.forges.remote_repo(url).await.ok(),
+            Some(url) => self.forges.remote_repo(self.place, url).await.ok(),
             None => None,
         };
         let head = head.filter(|head| head.comparison_key() != repo.id().comparison_key());

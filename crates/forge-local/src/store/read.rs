@@ -3,10 +3,9 @@
 use std::{borrow::Cow, path::Path};
 
 use forge_core::{Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, model::PrState};
-use forge_git::{CatFile, ObjectLookup};
+use forge_git::{CatFile, ObjectLookup, state_file};
 
 use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
-use crate::repository::state_file;
 
 /// Limit for the highest number in the index. If the number is above the limit, one more git
 /// process lists the existing refs. A forged index therefore causes at most this many lookups.

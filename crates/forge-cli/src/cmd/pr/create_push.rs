@@ -167,7 +167,7 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     let mut places: Vec<String> = Vec::new();
     let mut leads_elsewhere = false;
     for url in urls.lines() {
-        match forges.remote_repo(url).await {
+        match forges.remote_repo(ctx.place(), url).await {
             Ok(id) => {
                 leads_elsewhere |= id.comparison_key() != target.repo.comparison_key();
                 places.push(id.to_string());
@@ -205,7 +205,7 @@ async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Push
     let forges = ctx.forges()?;
     let mut found: Vec<PushTarget> = Vec::new();
     for remote in &ctx.git_config().await?.remotes {
-        let Ok(id) = forges.remote_repo(&remote.url).await else {
+        let Ok(id) = forges.remote_repo(ctx.place(), &remote.url).await else {
             continue;
         };
         let is_there = id.kind == repo.id().kind && id.host == repo.id().host;

@@ -363,7 +363,7 @@ async fn commits(
     let wanted = repo.id().comparison_key();
     let mut remotes: Vec<&str> = Vec::new();
     for remote in &config.remotes {
-        let id = forges.remote_repo(&remote.url).await;
+        let id = forges.remote_repo(ctx.place(), &remote.url).await;
         if id.is_ok_and(|id| id.comparison_key() == wanted) {
             remotes.push(&remote.name);
         }
