@@ -154,6 +154,44 @@ fn r_001_7_advance_asks_and_moves_lagging_issues() {
     }
 }
 
+/// `#2` behind the URL of a git repository names pull request 2, not issue 2.
+#[test]
+fn results_name_issues_by_their_locators() {
+    let (world, mut wire) = group_in_states(["Ready for Plan", "Ready for Plan", ""]);
+    let advance = json!({"issue": 1, "target_state": "Ready for Plan"});
+    wire.user = User::Declines;
+    wire.call("workflow_advance", advance.clone())
+        .fails("cancelled")
+        .says("#issue-1 is unchanged");
+    wire.user = User::Agrees;
+    for (tool, args, issue) in [
+        ("issue_create", json!({"title": "Another", "body": "x"}), 5),
+        (
+            "issue_edit",
+            json!({"issue": 2, "title": "A better part"}),
+            2,
+        ),
+        ("issue_comment", json!({"issue": 2, "body": "Words."}), 2),
+        ("workflow_advance", advance, 1),
+        ("workflow_view", json!({"issue": 2}), 2),
+        ("workflow_claim", json!({"issue": 3, "command": "plan"}), 3),
+        (
+            "workflow_set_state",
+            json!({"issue": 2, "state": "__ESCALATE__", "command": "ralph_hero",
+                   "handoff": true, "reason": "no idea"}),
+            2,
+        ),
+    ] {
+        let called = wire.call(tool, args).ok();
+        let name = format!("{}#issue-{issue}: ", world.name());
+        assert!(
+            called.text().starts_with(&name),
+            "{tool}: {}",
+            called.text()
+        );
+    }
+}
+
 #[test]
 fn r_001_7_advance_differing_from_confirmed_moves_is_refused() {
     let (world, _) = group_in_states(["Research Needed", "Backlog", "Backlog"]);

@@ -174,7 +174,11 @@ fn check_result(name: &str, tools: &Value, result: &Value) -> Result<(), String>
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (repo, number) = (word(&data["repo"]), word(&data["number"]));
     if let Some(did) = data["did"].as_str() {
-        has(&format!("{repo}#{number}: {did}"))?;
+        // An at-uri names the pull request or issue without its repository.
+        has(&match number.starts_with("at://") {
+            true => format!("{number}: {did}"),
+            false => format!("{repo}#{number}: {did}"),
+        })?;
     }
     let begins = |of: &Value| format!("#{} {} ", word(&of["number"]), word(&of["state"]));
     let rows = match name {

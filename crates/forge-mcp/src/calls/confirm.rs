@@ -12,7 +12,7 @@
 //! A seal is bound to the tool, the arguments, the repository, the head commit and all facts in the
 //! question. It can be used once, within five minutes.
 
-use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
+use forge_core::{Error, ErrorKind, Result, model::PrState};
 use rmcp::{
     elicit_safe,
     model::{
@@ -33,8 +33,8 @@ const KEY: &str = "confirm";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConfirmationRequest<'a> {
-    /// The pull request that the question is about.
-    pub id: &'a PrId,
+    /// Locator of the pull request or issue that the question is about.
+    pub id: &'a str,
     pub head: Option<&'a str>,
     /// The state of the pull request when the user is asked. An answer is invalid if the state has
     /// changed since.
@@ -155,10 +155,9 @@ fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     let args: std::collections::BTreeMap<&String, &Value> = args.collect();
     let args = serde_json::to_string(&args).unwrap_or_default();
     format!(
-        "{}\n{}\n{}\n{}\n{:?}\n{}\n{args}",
+        "{}\n{}\n{}\n{:?}\n{}\n{args}",
         call.params.name,
-        ask.id.repo.comparison_key(),
-        ask.id.key,
+        ask.id,
         ask.head.unwrap_or_default(),
         ask.state,
         ask.bound,

@@ -514,6 +514,9 @@ impl PullOut {
 pub(crate) struct WriteOut {
     pub repo: String,
     pub number: String,
+    /// Locator of the pull request or issue. Shown only in the text output.
+    #[serde(skip)]
+    pub name: String,
     /// What was done
     pub did: String,
     /// Already in effect; nothing was written

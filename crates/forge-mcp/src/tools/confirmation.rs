@@ -42,8 +42,9 @@ pub(super) async fn require_confirmation(
 ) -> Result<(), ToolError> {
     let head = pull.head_id();
     check_expected_head(&target.id, said.head, head)?;
+    let id = target.id.to_string();
     let ask = ConfirmationRequest {
-        id: &target.id,
+        id: &id,
         head,
         state: pull.state,
         question: question.text,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forge::workflow::put_sizes;
 use forge_core::{
-    Capability, Error, Outcome, PrId, Repo, Result,
+    Capability, Error, Outcome, Repo, Result,
     model::{BoardId, EditIssue, Issue, IssueFields, IssueId},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -34,7 +34,7 @@ pub(super) fn of_issue(
     outcome: &Outcome<Issue>,
 ) -> ToolOutput<IssueWritten> {
     let issue = &outcome.value;
-    let mut out = write_output::of(call, &as_pull(&issue.id), did, outcome);
+    let mut out = write_output::of_issue(call, &issue.id, did, outcome);
     let shown = IssueOut::of(issue, &call.cleaner);
     out.state = shown.state;
     out.url = Some(shown.url);
@@ -49,7 +49,7 @@ pub(super) fn of_comment<T>(
     (id, url): (&str, &str),
     outcome: &Outcome<T>,
 ) -> ToolOutput<IssueWritten> {
-    let mut out = write_output::of(call, &as_pull(issue), did, outcome);
+    let mut out = write_output::of_issue(call, issue, did, outcome);
     out.id = Some(id.to_owned());
     out.url = Some(call.cleaner.line(url));
     answer(out, None)
@@ -66,14 +66,6 @@ fn answer(out: WriteOut, version: Option<String>) -> ToolOutput<IssueWritten> {
             written: data,
             version,
         },
-    }
-}
-
-/// Converts the id of an issue to a [`PrId`], the only type of id that results of writes take.
-fn as_pull(issue: &IssueId) -> PrId {
-    PrId {
-        repo: issue.repo.clone(),
-        key: issue.key.clone(),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     confirmation::named,
     issue_write_output::non_blank,
     workflow_parts::{
-        SkippedOut, as_pull, first, is_zero, issue_name, line, may_show, state_of, workflow_of,
+        SkippedOut, first, is_zero, issue_name, line, may_show, state_of, workflow_of,
     },
 };
 use crate::{
@@ -46,6 +46,9 @@ pub(super) struct WorkflowAdvanceInput {
 pub(super) struct WorkflowAdvanceOut {
     repo: String,
     issue: String,
+    /// Locator of the issue, for the text.
+    #[serde(skip)]
+    name: String,
     /// Empty if the parent does not move
     #[serde(skip_serializing_if = "Clean::is_empty")]
     target_state: Clean,
@@ -144,7 +147,7 @@ impl Tool for WorkflowAdvance {
         }
         let bound = format!("{:?} {}", plan.advanced, plan.target_state);
         let question = question(call, &workflow, &target, &plan, args.parent);
-        let id = as_pull(&target.id);
+        let id = target.id.to_string();
         call.confirm(ConfirmationRequest {
             id: &id,
             head: None,
@@ -267,6 +270,7 @@ fn answer(
     let out = WorkflowAdvanceOut {
         repo: of.repo.to_string(),
         issue: of.key.to_string(),
+        name: of.to_string(),
         target_state: line(call, &report.target_state),
         advanced,
         advanced_left_out,
@@ -290,7 +294,7 @@ impl WorkflowAdvanceOut {
             ("failed", self.errors.len() + self.errors_left_out),
         ];
         let counts = counts.map(|(what, n)| format!("{n} {what}")).join(", ");
-        let mut text = format!("{}#{}: {counts}\n", self.repo, self.issue);
+        let mut text = format!("{}: {counts}\n", self.name);
         for moved in &self.advanced {
             text.push_str(&format!("moved: {} {}\n", moved.issue, moved.states));
         }

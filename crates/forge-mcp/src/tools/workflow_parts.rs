@@ -4,7 +4,7 @@
 use forge::workflow::{
     Candidate, Claim, Definition, Member, Pick, StateChange, TrailEntry, TrailEvent, Workflow,
 };
-use forge_core::{Error, Outcome, PrId, PrKey, model::IssueId};
+use forge_core::{Error, Outcome, PrKey, model::IssueId};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
@@ -293,7 +293,7 @@ pub(super) fn moved(
         true => format!("claimed in {is} for {}", name(&command)),
         false => format!("{was} -> {is} by {}", name(&command)),
     };
-    let written = write_output::of(call, &as_pull(&change.id), &did, outcome);
+    let written = write_output::of_issue(call, &change.id, &did, outcome);
     let ToolOutput { mut text, data } = write_output::answer(written);
     text.push('\n');
     match change.closed {
@@ -328,14 +328,6 @@ impl WorkflowChangeOut {
     /// Takes the claim out of the result, for a result that shows the claim separately.
     pub fn take_claim(&mut self) -> Option<ClaimOut> {
         self.claim.take()
-    }
-}
-
-/// Converts the id of an issue to a [`PrId`], the only type of id that questions and results take.
-pub(super) fn as_pull(issue: &IssueId) -> PrId {
-    PrId {
-        repo: issue.repo.clone(),
-        key: issue.key.clone(),
     }
 }
 

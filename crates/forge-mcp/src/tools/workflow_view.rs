@@ -42,6 +42,9 @@ const MAX_MOVES: usize = 10;
 pub(super) struct WorkflowViewOut {
     repo: String,
     issue: String,
+    /// Locator of the issue, for the text.
+    #[serde(skip)]
+    name: String,
     phase: Clean,
     reason: Clean,
     remaining_phases: Vec<Clean>,
@@ -227,6 +230,7 @@ impl ViewContext<'_> {
         WorkflowViewOut {
             repo: of.repo.to_string(),
             issue: of.key.to_string(),
+            name: of.to_string(),
             phase: line(call, &position.phase),
             reason: line(call, reason),
             remaining_phases: (position.remaining_phases.iter())
@@ -302,9 +306,8 @@ impl ViewContext<'_> {
 impl WorkflowViewOut {
     fn text(&self) -> String {
         let mut text = format!(
-            "{}#{}: phase {}, {}: {}\n",
-            self.repo,
-            self.issue,
+            "{}: phase {}, {}: {}\n",
+            self.name,
             state(&self.phase, true),
             self.recommendation,
             self.reason

@@ -1,7 +1,10 @@
 //! Results of writes.
 
 use forge::workflow::{TrailEntry, TrailEvent};
-use forge_core::{Error, Outcome, PrId, model::PullRequest};
+use forge_core::{
+    Error, Outcome, PrId, PrKey, RepoId,
+    model::{IssueId, PullRequest},
+};
 
 use crate::{
     calls::{CallContext, ToolOutput},
@@ -46,9 +49,31 @@ pub(super) fn of_pull(
 
 /// Returns the result of a write to a pull request or to a part of it, such as a comment.
 pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<T>) -> WriteOut {
+    named(call, pr.to_string(), (&pr.repo, &pr.key), did, outcome)
+}
+
+/// Returns the result of a write to an issue or to a part of it, such as a comment.
+pub(super) fn of_issue<T>(
+    call: &CallContext,
+    issue: &IssueId,
+    did: &str,
+    outcome: &Outcome<T>,
+) -> WriteOut {
+    let name = issue.to_string();
+    named(call, name, (&issue.repo, &issue.key), did, outcome)
+}
+
+fn named<T>(
+    call: &CallContext,
+    name: String,
+    (repo, key): (&RepoId, &PrKey),
+    did: &str,
+    outcome: &Outcome<T>,
+) -> WriteOut {
     WriteOut {
-        repo: pr.repo.to_string(),
-        number: pr.key.to_string(),
+        repo: repo.to_string(),
+        number: key.to_string(),
+        name,
         did: did.to_owned(),
         unchanged: outcome.unchanged,
         extra_steps: outcome.extra_steps(),
@@ -65,7 +90,7 @@ pub(super) fn of<T>(call: &CallContext, pr: &PrId, did: &str, outcome: &Outcome<
 
 /// Returns the written result together with its text.
 pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
-    let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
+    let mut text = format!("{}: {}", written.name, written.did);
     if written.unchanged {
         text.push_str(" (already in this state; nothing was written)");
     } else if let Some(done) = &written.extra_steps {
