@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::Http,
-    world::{LEGACY, MODERN, World},
+    world::{LEGACY, MODERN, Wire, World},
 };
 
 /// Returns texts that are not valid messages, each with the response's id and error code.
@@ -71,6 +71,38 @@ fn stdio_malformed_message_gets_id_and_code() {
         let bad = json!({"bogus": 1});
         wire.call("pr_list", bad).fails("invalid_input");
         // The client can still use the connection.
+        wire.call("pr_list", json!({})).ok();
+    }
+}
+
+/// A client whose probe timed out cancels the probe before its handshake.
+#[test]
+fn stdio_message_before_handshake_is_ignored() {
+    let world = World::with_feature();
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                           "params": {"requestId": 1}});
+    let early = [
+        cancelled.clone(),
+        json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "none"}}),
+    ];
+    for era in [LEGACY, MODERN] {
+        let mut wire = Wire::silent(&world.grace(&["mcp"]), era);
+        for message in &early {
+            wire.send(message);
+        }
+        for (method, params) in [
+            ("ping", json!({})),
+            ("server/discover", json!({})),
+            // Without the version in `_meta`, the request is refused before the handshake.
+            ("tools/list", json!({"_meta": {}})),
+        ] {
+            let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            let answer = wire.line(request.to_string().as_bytes());
+            assert_eq!(answer["id"], 1, "{method}: {answer}");
+            wire.send(&cancelled);
+        }
+        wire.greet();
         wire.call("pr_list", json!({})).ok();
     }
 }

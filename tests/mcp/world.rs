@@ -98,6 +98,13 @@ pub struct Wire {
 
 impl Wire {
     pub fn start(run: &Run, era: &str) -> Self {
+        let mut wire = Self::silent(run, era);
+        wire.greet();
+        wire
+    }
+
+    /// Starts a server without a handshake.
+    pub fn silent(run: &Run, era: &str) -> Self {
         let mut command = run.command();
         command
             .stdin(Stdio::piped())
@@ -106,7 +113,7 @@ impl Wire {
         let mut child = command.spawn().expect("the server starts");
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut wire = Self {
+        Self {
             child,
             input,
             output,
@@ -119,12 +126,10 @@ impl Wire {
             meanwhile: None,
             progress: Vec::new(),
             hello: Value::Null,
-        };
-        wire.greet();
-        wire
+        }
     }
 
-    fn greet(&mut self) {
+    pub fn greet(&mut self) {
         self.hello = if self.era == MODERN {
             self.request("server/discover", json!({}))["result"].clone()
         } else {

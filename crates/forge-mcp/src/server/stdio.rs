@@ -22,7 +22,10 @@ use forge_core::call::weight_of_json;
 use futures::future::BoxFuture;
 use rmcp::{
     ErrorData, RoleServer,
-    model::{ClientRequest, ErrorCode, GetExtensions as _, JsonRpcMessage, RequestId},
+    model::{
+        ClientRequest, ErrorCode, GetExtensions as _, GetMeta as _, JsonRpcMessage,
+        ProtocolVersion, RequestId,
+    },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::{Transport, async_rw::DEFAULT_MAX_LINE_LENGTH},
 };
@@ -104,6 +107,8 @@ pub(super) struct Stdio<W> {
     /// The answer to an invalid line, while it is being written. It is stored here because rmcp may
     /// drop the future of `receive` at any time.
     answer: Option<BoxFuture<'static, io::Result<()>>>,
+    /// True once a request has chosen the lifecycle of the connection.
+    has_lifecycle: bool,
     /// Closed when the client counts as disconnected; see [`read_ahead`].
     gone: watch::Receiver<()>,
 }
@@ -130,6 +135,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
             unread: Arc::default(),
             max_unread: limits.unread,
             answer: None,
+            has_lifecycle: false,
             gone,
         }
     }
@@ -153,7 +159,9 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
         })
     }
 
-    /// Returns the next message, and answers the invalid lines before it.
+    /// Returns the next message, and answers the invalid lines before it. Before the handshake,
+    /// only requests are returned, because rmcp ends the connection at any other message. A client
+    /// may cancel a probe before its handshake.
     async fn next_message(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if let Some(answer) = &mut self.answer {
@@ -162,12 +170,34 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Stdio<W> {
             }
             self.unread.wait_below(self.max_unread).await;
             match self.lines.recv().await? {
-                Ok(message) => return Some(message),
+                Ok(message) => {
+                    if let JsonRpcMessage::Request(request) = &message {
+                        self.has_lifecycle |= chooses_lifecycle(&request.request);
+                    } else if !self.has_lifecycle {
+                        continue;
+                    }
+                    return Some(message);
+                }
                 Err((why, id)) => {
                     let refused = TxJsonRpcMessage::<RoleServer>::error(why, id);
                     self.answer = Some(self.write(&refused));
                 }
             }
+        }
+    }
+}
+
+/// Returns true if rmcp ends the handshake at this request: at `initialize`, or at another request
+/// of a known version that needs no handshake. Any other request leaves the choice open.
+fn chooses_lifecycle(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        ClientRequest::InitializeRequest(_) => true,
+        request => {
+            let meta = request.get_meta();
+            let version = meta.protocol_version();
+            version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+                && meta.client_capabilities().is_some()
         }
     }
 }
@@ -418,7 +448,11 @@ mod tests {
     };
 
     fn call(id: usize, text: &str) -> String {
-        let params = json!({"name": "pr_list", "arguments": {"search": text}});
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": "pr_list", "arguments": {"search": text}, "_meta": meta});
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         format!("{call}\n")
     }
