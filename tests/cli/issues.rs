@@ -2,7 +2,7 @@
 //! on GitHub.
 
 use forge_github_double::PullSeed;
-use forge_testkit::{Run, Scratch};
+use forge_testkit::{Run, Scratch, Terminal};
 use serde_json::{Value, json};
 
 use crate::{
@@ -789,15 +789,33 @@ fn attached_files_are_refused_in_git_repositories() {
     assert_eq!(json(&world, "1", "comments")["comments"], json!([]));
 }
 
+/// Runs `issue create` with an editor on a terminal, and returns the file with the text that the
+/// refusal keeps.
+fn kept_text(run: &Run) -> String {
+    let out = Terminal::start(run, 120, 40).finish();
+    assert_eq!(out.code, Some(1), "{}", out.text);
+    let said = out.plain();
+    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
+    path.split_once('`').unwrap().0.to_owned()
+}
+
+#[test]
+fn editor_of_new_issue_needs_a_terminal() {
+    let world = World::new();
+    let editor = editor(&world.scratch, "Title");
+    let create = ["issue", "create", "--editor"];
+    let run = world.forge(&create).env("FORGE_EDITOR", editor);
+    let _ = run.output().exits(1).says("needs a terminal");
+    assert_eq!(world.forge(&["issue", "list"]).text(), "");
+}
+
 /// Tests that a refused `issue create` keeps the typed text, and that a later command with a valid
 /// label restores the text.
 fn typed_text_is_recovered(scratch: &Scratch, run: impl Fn(&[&str]) -> Run) {
     let editor = editor(scratch, "Typed title\n\nTyped text.");
     let create = ["issue", "create", "--editor", "-l", "bgu", "-a", "@me"];
-    let refused = run(&create).env("FORGE_EDITOR", editor).output().exits(1);
-    let said = refused.stderr_text();
-    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
-    let (path, _) = path.split_once('`').unwrap();
+    let kept = kept_text(&run(&create).env("FORGE_EDITOR", editor));
+    let path = kept.as_str();
     run(&["issue", "create", "--recover", path, "-l", "bug"]).ok();
     std::fs::remove_file(path).unwrap();
     let fields = ["--json", "title,body,labels,assignees"];
@@ -833,10 +851,8 @@ fn recovered_draft_keeps_flags_and_text() {
     let create = ["issue", "create", "--editor", "--parent", "1", "-l", "bgu"];
     let values = ["--blocking", "2", "--estimate", "M", "--priority", "P1"];
     let refused = world.forge(&[&create[..], &values].concat());
-    let refused = refused.env("FORGE_EDITOR", editor).output().exits(1);
-    let said = refused.stderr_text();
-    let (_, path) = said.split_once("forge issue create --recover ").unwrap();
-    let (path, _) = path.split_once('`').unwrap();
+    let kept = kept_text(&refused.env("FORGE_EDITOR", editor));
+    let path = kept.as_str();
     let recover = ["issue", "create", "--recover", path, "-T", "bug.md"];
     let flags = ["-l", "bug", "--estimate", "S"];
     world.forge(&[&recover[..], &flags].concat()).ok();

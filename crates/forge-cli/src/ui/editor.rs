@@ -9,7 +9,22 @@ use std::{
 use forge_core::{Error, ErrorKind, Result};
 use forge_git::without_secrets;
 
-use super::{io_error, words};
+use super::{Ui, io_error, words};
+
+/// Refuses the flag `--editor` of a command that creates something, if no terminal is there. gh does
+/// the same. The editor would wait for keys that nobody presses.
+///
+/// # Errors
+///
+/// `invalid_input` without a terminal.
+pub fn check_flag(ui: &Ui, is_given: bool) -> Result<()> {
+    if is_given && !ui.can_prompt() {
+        let message = "the `--editor` flag needs a terminal";
+        return Err(Error::invalid("body", message)
+            .with_hint("omit `--editor`, and pass `--title` and `--body`"));
+    }
+    Ok(())
+}
 
 /// Opens `initial` in the editor, and returns the saved text.
 ///

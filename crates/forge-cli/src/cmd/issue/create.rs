@@ -141,9 +141,10 @@ impl IssueCreateArgs {
 
     /// Checks the flags without reading anything.
     fn check(&self, ctx: &Ctx) -> Result<()> {
+        editor::check_flag(&ctx.ui, self.editor)?;
         let has_text = self.has_body() || self.template.is_some();
         let complete = self.recover.is_some() || self.title.is_some() && has_text;
-        if !complete && !self.editor && !self.web && !ctx.ui.can_prompt() {
+        if !complete && !self.web && !ctx.ui.can_prompt() {
             return Err(Error::invalid(
                 "title",
                 "must provide `--title` and `--body` when not running interactively",

@@ -71,9 +71,7 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
             return Err(attach::attach_conflict_error(flag));
         }
     }
-    if args.editor && !ctx.ui.can_prompt() {
-        return refuse("the `--editor` flag needs a terminal");
-    }
+    editor::check_flag(&ctx.ui, args.editor)?;
     let body = args.body.is_some() || args.body_file.is_some() || args.template.is_some();
     let complete =
         fills > 0 || args.web || args.recover.is_some() || (args.title.is_some() && body);
