@@ -148,6 +148,17 @@ fn merge_conflict_names_files_and_changes_nothing() {
 }
 
 #[test]
+fn cancelled_merge_in_git_repository_has_own_hint() {
+    let world = World::with_pull();
+    let cancel = ["pr", "merge", "1", "--disable-auto"];
+    let out = world.forge(&cancel).output().exits(1);
+    let said = out
+        .says("no pull request here is merged later")
+        .stderr_text();
+    assert!(!said.contains("--auto"), "{said}");
+}
+
+#[test]
 fn repeated_merge_deletes_remaining_branch() {
     let world = World::with_pull();
     let head = world.git.oid("feature").unwrap();

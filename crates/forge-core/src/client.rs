@@ -647,11 +647,15 @@ impl Repo {
 
     /// Cancels a scheduled merge.
     pub async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
-        self.client
-            .run(Op::PrCancelMerge, pr, vec![], || {
-                self.forge().cancel_merge(pr)
-            })
-            .await
+        let call = || self.forge().cancel_merge(pr);
+        let cancelled = self.client.run(Op::PrCancelMerge, pr, vec![], call).await;
+        cancelled.map_err(|e| match e.kind() {
+            // The alternative of the capability is for a merge that is to be scheduled.
+            ErrorKind::Unsupported { .. } => e.with_hint(
+                "do nothing: no pull request here is merged later, so none is cancelled",
+            ),
+            _ => e,
+        })
     }
 
     /// Streams the diff. Time spent waiting for the stream counts toward the deadline.
