@@ -2,6 +2,23 @@ use serde_json::json;
 
 use crate::world::{LEGACY, MODERN, User, World, column};
 
+/// A refused review without `pending` would publish what is unfinished.
+#[test]
+fn hint_of_refused_pending_review_publishes_nothing() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let keep = json!({"number": 1, "verdict": "comment", "body": "Unfinished.", "pending": "keep"});
+    let discard = json!({"number": 1, "verdict": "comment", "pending": "discard"});
+    for args in [keep, discard] {
+        let refused = wire
+            .call("pr_review", args)
+            .fails("unsupported")
+            .says("collect the comments in a file");
+        assert!(!refused.text().contains("Next:"), "{}", refused.text());
+        assert!(refused.data()["error"]["next"].is_null());
+    }
+}
+
 #[test]
 fn pull_request_lifecycle_on_local() {
     for era in [LEGACY, MODERN] {

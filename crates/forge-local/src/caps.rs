@@ -165,9 +165,10 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             No {
                 why: "a comment in a git repository is visible to every reader, so none can be \
                       kept pending",
-                instead: &Hint::fixed(
+                // The same call without `pending` would publish an unfinished review, so the hint
+                // has no action.
+                instead: &Hint::new(
                     "collect the comments in a file, and submit them in one review",
-                    Action::again(&[(Param::Pending, Arg::Omit)]),
                 ),
             },
         ),

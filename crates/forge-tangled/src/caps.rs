@@ -228,10 +228,9 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             ReviewPending,
             "a comment on tangled is a public record",
-            hint!(
-                "write the comments when the review is finished",
-                Action::again(&[(Param::Pending, Arg::Omit)])
-            ),
+            // The same call without `pending` would publish an unfinished review, so the hint has
+            // no action.
+            hint!("write the comments when the review is finished"),
         ),
         no(
             ReviewDismiss,
