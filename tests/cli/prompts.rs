@@ -42,6 +42,21 @@ fn in_order(text: &str, parts: &[&str]) {
     }
 }
 
+/// The menu counts the columns of a row, and cannot know how wide a tab is.
+#[test]
+fn rows_of_checkout_menu_have_no_tabs() {
+    let world = World::with_pull();
+    world.switch("main");
+    let out = answer(
+        &world.forge(&["pr", "checkout"]),
+        &[("Select a pull request", "\r")],
+    );
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    let shown = out.plain();
+    assert!(shown.contains("1  Title of feature [feature]"), "{shown}");
+    assert!(!shown.contains('\t'), "{shown}");
+}
+
 #[test]
 fn single_enter_publishes_nothing() {
     let world = World::with_pull();

@@ -133,7 +133,8 @@ async fn choose(ctx: &Ctx, repo: Option<&str>) -> Result<SelectedPull> {
         .iter()
         .map(|pull| {
             let title = one_line(&pull.title);
-            format!("{}\t{title} [{}]", pull.id.key, one_line(&pull.head_branch))
+            // The menu counts a tab as one column, and then redraws long rows wrongly.
+            format!("{}  {title} [{}]", pull.id.key, one_line(&pull.head_branch))
         })
         .collect();
     if lines.is_empty() {
