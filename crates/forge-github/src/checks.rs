@@ -91,7 +91,7 @@ impl Checks for GitHub {
         let (parts, body) = self.api.stream(&path, JSON).await?.into_parts();
         if parts.status.is_success() {
             let http = self.api.error_context(false).http;
-            let log = end_of(chunks(body), most, |text| http.redact(text));
+            let log = end_of(chunks(body), most, |text| http.redact_all(text));
             return log.await.map(Some);
         }
         // Logs exist only after the job has ended, and expire later.

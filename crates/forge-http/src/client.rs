@@ -214,8 +214,9 @@ impl Http {
         mask_start(text, MAX_MESSAGE, |start| self.redact_all(start))
     }
 
-    /// Like [`Self::redact`], for a text of any length.
-    fn redact_all(&self, text: &str) -> String {
+    /// Like [`Self::redact`], for the whole text, which takes seconds for megabytes.
+    #[must_use]
+    pub fn redact_all(&self, text: &str) -> String {
         let secrets: Vec<Secret> = self
             .0
             .secrets

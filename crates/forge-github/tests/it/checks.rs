@@ -53,6 +53,16 @@ async fn token_in_log_is_masked() {
 }
 
 #[tokio::test]
+async fn long_log_is_shown_to_its_end() {
+    let lines: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
+    let answer = ResponseTemplate::new(200).set_body_string(lines);
+    let script = Script::play(vec![rest(LOG, answer)]).await;
+    let log = script.repo.check_log(&script.pr(), &run(), 4_000).await;
+    let log = log.unwrap().unwrap();
+    assert!(log.cut && log.text.ends_with("line 1998\nline 1999\n"));
+}
+
+#[tokio::test]
 async fn check_reasons_are_messages_or_failed_steps() {
     let note = |level: &str, path: &str, line: u64, message: &str| {
         json!({
