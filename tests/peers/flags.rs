@@ -150,9 +150,11 @@ fn lines() -> Vec<String> {
 fn sources() -> Vec<PathBuf> {
     let dir = workspace_root().join("tests/peers");
     let own = ["flags.rs", "world.rs", "twins.rs", "second.rs"];
+    let is_rust = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs");
     let files = fs::read_dir(dir)
         .unwrap()
-        .map(|entry| entry.unwrap().path());
+        .map(|entry| entry.unwrap().path())
+        .filter(is_rust);
     files
         .filter(|path| !own.iter().any(|name| path.ends_with(name)))
         .collect()
