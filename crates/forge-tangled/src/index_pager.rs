@@ -194,7 +194,6 @@ impl<'a> IndexPager<'a> {
             if let Some(row) = self.page.pop_front() {
                 self.at.skip += 1;
                 self.scanned += 1;
-                self.empty_pages = 0;
                 self.bytes = self.bytes.saturating_add(read_limits::weight(&row));
                 return Ok(Some(row));
             }
@@ -230,7 +229,7 @@ impl<'a> IndexPager<'a> {
         is_cut.then(|| {
             let host = self.index.origin().host();
             let why = match self.empty_pages >= MAX_EMPTY_PAGES {
-                true => format!(", because {MAX_EMPTY_PAGES} pages in a row were empty"),
+                true => format!(", because {MAX_EMPTY_PAGES} pages were empty"),
                 false => String::new(),
             };
             Warning::new(format!(

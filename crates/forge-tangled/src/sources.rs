@@ -30,7 +30,7 @@ pub(crate) const IN_FLIGHT: usize = 8;
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// Maximum number of records of one kind that are read about one subject.
 pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
-/// Maximum number of consecutive pages of an index list that may be empty.
+/// Maximum number of empty pages of an index list.
 pub(crate) const MAX_EMPTY_PAGES: usize = 100;
 /// Maximum size of a record about a subject. The limit keeps a few long records of a stranger from
 /// displacing the other records.
@@ -387,7 +387,7 @@ impl Tangled {
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         let (mut limit, mut bytes, mut is_cut) = (1_000, 0_usize, false);
-        let mut empty_pages = 0;
+        let mut empty_pages = 0_usize;
         let most = self.settings.read_limits.list;
         loop {
             let of = &*self.settings.dialects.inputs.index.subject;
@@ -435,7 +435,7 @@ impl Tangled {
                 ));
                 break;
             }
-            empty_pages = if got == 0 { empty_pages + 1 } else { 0 };
+            empty_pages += usize::from(got == 0);
             if empty_pages >= MAX_EMPTY_PAGES {
                 is_cut = true;
                 skipped.add_rest(format!(
