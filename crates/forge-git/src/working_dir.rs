@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn top_of_linked_work_tree_is_its_own() {
+    async fn top_of_linked_work_tree_is_not_root() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let git = Git::at(&dir);

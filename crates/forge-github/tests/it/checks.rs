@@ -53,7 +53,7 @@ async fn token_in_log_is_masked() {
 }
 
 #[tokio::test]
-async fn long_log_is_shown_to_its_end() {
+async fn long_log_is_shown_to_the_end() {
     let lines: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
     let answer = ResponseTemplate::new(200).set_body_string(lines);
     let script = Script::play(vec![rest(LOG, answer)]).await;

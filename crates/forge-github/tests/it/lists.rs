@@ -575,7 +575,7 @@ async fn answer_of_too_many_items_is_refused() {
 }
 
 #[tokio::test]
-async fn seven_places_take_two_searches_of_one_request() {
+async fn seven_places_take_two_searches() {
     let rows = |number: u64| {
         let repo = json!({ "id": "R_1", "name": "tools", "owner": { "login": "octo" } });
         let row = changed(

@@ -44,7 +44,7 @@ async fn comments_of_2025_are_read_without_index() {
 }
 
 #[tokio::test]
-async fn edited_comment_of_2025_keeps_its_form() {
+async fn edited_comment_of_2025_keeps_form() {
     let stage = Stage::new();
     let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
     let new = NewIssue::new("One", "");
