@@ -283,7 +283,10 @@ impl Tangled {
         let methods = &self.settings.dialects.methods.index;
         let account = records::author_of(uri);
         let repo = match seen {
-            Seen::Pull(name) | Seen::Issue(name) => self.listed_under(name).await,
+            Seen::Pull(name) | Seen::Issue(name) => match self.listed_under(name).await {
+                Ok(repo) => repo,
+                Err(e) => return IndexProbe::Silent(e),
+            },
             _ => String::new(),
         };
         let (query, subject, author) = match seen {
@@ -298,9 +301,9 @@ impl Tangled {
 
     /// Returns the name under which the index lists the pull requests and issues of a repository: its
     /// DID if it has one, also if a record names the repository by its at-uri.
-    async fn listed_under(&self, name: &str) -> String {
+    async fn listed_under(&self, name: &str) -> Result<String> {
         let Ok(uri) = AtUri::parse(name) else {
-            return name.to_owned();
+            return Ok(name.to_owned());
         };
         let id = RepoId {
             kind: ForgeKind::TANGLED,
@@ -308,8 +311,9 @@ impl Tangled {
             path: RepoPath::Record(uri),
         };
         match self.claimed_repository(&id).await {
-            Ok(found) => found.target().to_owned(),
-            Err(_) => name.to_owned(),
+            Ok(found) => Ok(found.target().to_owned()),
+            Err(e) if e.is_not_found() => Ok(name.to_owned()),
+            Err(e) => Err(e),
         }
     }
 
