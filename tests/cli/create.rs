@@ -238,7 +238,7 @@ fn create_defaults_come_from_repository_file() {
 fn clone_of_local_path_pushes_and_reads_repository_file() {
     let world = World::new();
     let path = world.scratch.path("clone");
-    let from = format!("{}/", world.git.path().display());
+    let from = format!("{}/../repo/", world.git.path().display());
     let clone = ["clone", "--quiet", &from, path.to_str().unwrap()];
     world.git.run(clone).ok();
     let clone = GitDir::at(&path);

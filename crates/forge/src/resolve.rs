@@ -1,6 +1,6 @@
 //! Determines the repository of a command without the flag `-R`.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use forge_core::{
     Error, ErrorKind, Hint, Locator, Repo, RepoId, RepoPath, Result,
@@ -86,13 +86,30 @@ pub(crate) async fn may_configure(forges: &Forges, place: &WorkingDir, repo: &Re
     for remote in &config.remotes {
         if let Ok(id) = parse_remote(forges, &remote.url).await
             && let RepoPath::Dir(url) = &id.path
+            && let url = without_parents(url)
             // The comparison ignores a slash at the end.
-            && (url == dir || *url == dir.join(".git"))
+            && (url == *dir || url == dir.join(".git"))
         {
             return true;
         }
     }
     false
+}
+
+/// Removes `..` from an absolute path, without a look at the links on the way: `git clone ../r`
+/// stores `/srv/w/../r`.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if clean.file_name().is_some() => {
+                clean.pop();
+            }
+            Component::ParentDir if clean.has_root() => {}
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 async fn is_in_repository(place: &WorkingDir, repo: &Repo) -> bool {
