@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
+pub(crate) use elements::is_block;
 pub use hidden::{Hidden, hidden};
 
 /// Maximum length of a text that is parsed as Markdown, in bytes. Texts of forges have at most

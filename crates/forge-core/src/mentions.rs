@@ -12,7 +12,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use crate::{
     AtUri, Locator, PrId, PrKey, RepoId, Warning,
     locator::{self, Hosts, ISSUE_SUFFIX},
-    markdown::hidden,
+    markdown::{hidden, is_block},
     model::{IssueId, Link, SubjectKind},
 };
 
@@ -466,34 +466,9 @@ fn shown_of_html(html: &str) -> String {
 
 /// Returns true if a tag begins or ends a block. The `<` of the tag is already consumed.
 fn is_block_tag(tag: &str) -> bool {
-    const BLOCKS: [&str; 22] = [
-        "p",
-        "div",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "ul",
-        "ol",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "blockquote",
-        "details",
-        "summary",
-        "table",
-        "tr",
-        "td",
-        "th",
-        "hr",
-    ];
     let name = tag.strip_prefix('/').unwrap_or(tag);
     let mut names = name.split(|c: char| !c.is_ascii_alphanumeric());
-    let name = names.next().unwrap_or_default();
-    BLOCKS.iter().any(|block| name.eq_ignore_ascii_case(block))
+    is_block(&names.next().unwrap_or_default().to_ascii_lowercase())
 }
 
 /// Returns the text after a tag. The `<` of the tag is already consumed. A `>` in a quoted value

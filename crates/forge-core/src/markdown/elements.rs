@@ -75,6 +75,12 @@ const BARRIERS: &[&str] = &[
 /// element outside of them.
 const ROWS: &[&str] = &["colgroup", "tbody", "tfoot", "thead", "tr"];
 
+/// Returns true if a tag of this name, in lower case, begins or ends a block of text.
+pub(crate) fn is_block(name: &str) -> bool {
+    let mut lists = [BLOCKS, BARRIERS, ROWS].into_iter();
+    lists.any(|names| names.contains(&name))
+}
+
 /// Maximum number of open elements. Every tag is compared with all of them, so the limit bounds the
 /// time. Chromium uses the same limit.
 const MAX_OPEN: usize = 512;
