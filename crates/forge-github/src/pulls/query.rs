@@ -8,6 +8,10 @@ use forge_core::{
 
 use crate::{gql::types as wire, owner_and_name};
 
+/// Maximum number of `AND`, `OR` and `NOT` in a search. GitHub refuses more (REST documentation,
+/// "Limitations on query length").
+const MAX_OPERATORS: usize = 5;
+
 pub(crate) fn needs_search(q: &PullQuery) -> bool {
     q.author.is_some()
         || q.app.is_some()
@@ -115,12 +119,12 @@ fn is_operator(word: &str) -> bool {
     operators.any(|operator| word.eq_ignore_ascii_case(operator))
 }
 
-/// Returns the number of places that one search of the query may name. GitHub refuses a search with
-/// more than five operators (REST documentation, "Limitations on query length").
+/// Returns the number of places that one search of the query may name, with an operator between each
+/// two.
 pub(crate) fn max_places(q: &PullQuery) -> usize {
     let own = q.search.as_deref().unwrap_or_default().split_whitespace();
     let own = own.filter(|word| is_operator(word)).count();
-    6_usize.saturating_sub(own).max(1)
+    (MAX_OPERATORS + 1).saturating_sub(own).max(1)
 }
 
 /// Returns the query in GitHub's search syntax.
