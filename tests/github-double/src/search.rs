@@ -110,14 +110,14 @@ impl Parser {
     fn all(&mut self) -> Condition {
         let mut all = Vec::new();
         while let Some(token) = self.tokens.next_if(|it| !matches!(it.as_str(), "OR" | ")")) {
-            all.extend(self.one(&token));
+            all.extend(self.condition(&token));
         }
         group(Condition::All, all)
     }
 
     /// Parses a condition that begins with `token`, or returns `None` if the token does not
     /// restrict the results.
-    fn one(&mut self, token: &str) -> Option<Condition> {
+    fn condition(&mut self, token: &str) -> Option<Condition> {
         match token {
             "AND" => None,
             "(" => {
@@ -127,10 +127,10 @@ impl Parser {
             }
             "NOT" => {
                 let next = self.tokens.next_if(|it| it != ")")?;
-                Some(Condition::Not(Box::new(self.one(&next)?)))
+                Some(Condition::Not(Box::new(self.condition(&next)?)))
             }
             "-" if self.tokens.next_if_eq("(").is_some() => {
-                Some(Condition::Not(Box::new(self.one("(")?)))
+                Some(Condition::Not(Box::new(self.condition("(")?)))
             }
             _ => self.leaf(token),
         }
