@@ -176,7 +176,7 @@ mod tests {
             let (key, value) = line.split_once('=').unwrap();
             output.extend_from_slice(format!("{key}\n{value}\0").as_bytes());
         }
-        GitConfig::parse(&output)
+        GitConfig::parse(&output).unwrap()
     }
 
     fn head(at: PushedTo, branch: &str) -> CurrentPull {
@@ -259,7 +259,7 @@ mod tests {
             (
                 "pushing to the upstream",
                 &[
-                    "push.default=Upstream",
+                    "push.default=upstream",
                     "branch.x.remote=origin",
                     "branch.x.merge=refs/heads/other",
                 ],

@@ -45,7 +45,7 @@ pub use rebase::{Rebase, Rebased};
 pub use refname::{branch_problem, refname_problem};
 pub use remotes::{BranchConfig, GitConfig, Remote, path_of, root};
 pub use settings::Setting;
-pub use shell::quoted;
+pub use shell::{command_line, quoted};
 pub use sign::Signing;
 pub use since::{TwoHeads, commit_is_gone, no_longer_changed};
 pub use ssh::ssh_host;

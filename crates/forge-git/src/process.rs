@@ -10,7 +10,7 @@
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, hidden_variables, text};
 use tokio::process::Command;
 
-use crate::{Git, Setting, Version};
+use crate::{Git, Setting, Version, command_line};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -175,8 +175,7 @@ impl Git {
     pub(crate) async fn program_settings(&self) -> Result<&[Setting]> {
         let read = async || {
             let mut settings = self.for_read().settings(PROGRAM_KEYS).await?;
-            // An empty value unsets the key.
-            settings.retain(|s| s.of_repository && s.value.as_ref().is_none_or(|v| !v.is_empty()));
+            settings.retain(|setting| setting.of_repository && !names_nothing(setting));
             Ok::<_, Error>(settings)
         };
         Ok(self.programs.get_or_try_init(read).await?)
@@ -315,20 +314,42 @@ impl Git {
         };
         let keys = settings.iter().map(|setting| setting.key.as_str());
         let keys: Vec<&str> = keys.filter(|key| is_program_for_remotes(key)).collect();
-        let (keys, fetch) = (
-            names(&keys),
-            format!("git fetch {remote} {}", wanted.join(" ")),
-        );
+        let keys = names(&keys);
+        let fetch = command_line([&["git", "fetch", remote], wanted].concat());
         let message = format!(
             "cannot fetch from {}: the repository's configuration sets programs ({keys}), and \
             forge starts none of them for a read",
             text::one_line(remote)
         );
         denied(message).with_hint(format!(
-            "check these settings; if you trust them, run `{}` and try again",
-            text::one_line(&fetch)
+            "check these settings; if you trust them, run `{fetch}` and try again"
         ))
     }
+}
+
+/// Returns true if a setting is empty, and git takes the empty value of its key for "none".
+///
+/// Under the other keys an empty value has an effect: `http.sslVerify` is false, `url.X.insteadOf`
+/// rewrites every URL, `remote.X.uploadpack` makes git run the address of the remote as a program,
+/// and `merge.X.driver` resolves each conflict in favour of the current branch.
+///
+/// Source: git-config(1) for the proxies and lists; `convert.c` for filters.
+fn names_nothing(setting: &Setting) -> bool {
+    if setting.value.as_deref() != Some("") {
+        return false;
+    }
+    let (section, field) = match (setting.key.split_once('.'), setting.key.rsplit_once('.')) {
+        (Some((section, _)), Some((_, field))) => (section, field),
+        _ => return false,
+    };
+    matches!(
+        (section, field),
+        ("core", "askpass")
+            | ("credential", "helper")
+            | ("http", "proxy" | "extraheader" | "curloptresolve")
+            | ("remote", "proxy")
+            | ("filter", _)
+    )
 }
 
 /// Returns true if a key names a program, a proxy or a certificate for connections to remotes.
@@ -568,6 +589,15 @@ mod tests {
             ("remote.origin.pushurl", "/elsewhere"),
             ("url./elsewhere.insteadOf", "https://h.example/"),
             ("url./elsewhere.pushInsteadOf", "https://h.example/"),
+            // Git gives these empty values an effect.
+            ("http.sslVerify", ""),
+            ("http.https://h.example/.sslVerify", ""),
+            ("http.sslCAInfo", ""),
+            ("core.sshCommand", ""),
+            ("remote.origin.uploadpack", ""),
+            ("remote.origin.receivepack", ""),
+            ("url.https://h.example/.insteadOf", ""),
+            ("remote.origin.pushurl", ""),
         ] {
             let dir = tempfile::tempdir().unwrap();
             let git = Git::at(dir.path());
@@ -590,6 +620,81 @@ mod tests {
             let tokens = person.purpose() != Purpose::Remote { tokens: false };
             assert_eq!(tokens, selects_other_remote(&key.to_lowercase()), "{key}");
         }
+    }
+
+    #[tokio::test]
+    async fn empty_setting_that_names_nothing_is_accepted() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        for key in [
+            "credential.helper",
+            "credential.https://h.example.helper",
+            "core.askPass",
+            "http.proxy",
+            "http.https://h.example/.extraHeader",
+            "remote.origin.proxy",
+            "filter.lfs.smudge",
+        ] {
+            git.run_ok(["config", key, ""]).await.unwrap();
+        }
+        assert!(Git::at(dir.path()).for_remote().await.is_ok());
+        let person = Git::at(dir.path()).with_trust(Trust::Person);
+        let person = person.for_remote().await.unwrap();
+        assert_eq!(person.purpose(), Purpose::Remote { tokens: true });
+    }
+
+    #[tokio::test]
+    async fn key_without_value_counts_as_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let path = dir.path().join(".git/config");
+        let plain = std::fs::read_to_string(&path).unwrap();
+        for section in ["http", "http \"https://h.example/\""] {
+            let text = format!("{plain}[{section}]\n\tsslVerify\n");
+            std::fs::write(&path, text).unwrap();
+            let refused = Git::at(dir.path()).for_remote().await.unwrap_err();
+            assert!(refused.message().contains("sslverify"), "{refused}");
+        }
+    }
+
+    /// With an empty program, git runs the address of the remote.
+    #[tokio::test]
+    async fn empty_upload_program_runs_no_file_of_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let log = dir.path().join("log");
+        let program = dir.path().join("program");
+        let text = format!("#!/bin/sh\necho ran >> '{}'\n", log.display());
+        std::fs::write(&program, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let url = program.to_str().unwrap();
+        for [key, value] in [["remote.o.url", url], ["remote.o.uploadpack", ""]] {
+            git.run_ok(["config", key, value]).await.unwrap();
+        }
+        let wanted = ["refs/heads/main"];
+        assert!(git.fetch_objects("o", &wanted).await.is_err());
+        let person = Git::at(dir.path()).with_trust(Trust::Person);
+        assert!(person.fetch_for_read("o", &wanted).await.is_err());
+        assert!(!log.exists());
+        // Git itself runs the file, in a fetch that a person asked for.
+        assert!(person.fetch_objects("o", &wanted).await.is_err());
+        assert!(log.exists());
+    }
+
+    #[tokio::test]
+    async fn empty_merge_driver_resolves_no_conflict() {
+        let (dir, log, [ours, theirs]) = hostile().await;
+        let git = Git::at(dir.path());
+        git.run_ok(["config", "merge.own.driver", ""])
+            .await
+            .unwrap();
+        let refused = git.merge_trees(&ours, &theirs, false).await.unwrap_err();
+        assert!(refused.message().contains("merge.own.driver"), "{refused}");
+        assert!(!log.exists());
     }
 
     #[tokio::test]

@@ -5,9 +5,9 @@ use std::{
     path::{self, PathBuf},
 };
 
-use forge_core::{Action, Arg, Error, Hint, Noun, Param, Result};
+use forge_core::{Action, Arg, Error, ErrorKind, Hint, Noun, Param, Result};
 
-use crate::Git;
+use crate::{Git, Version, command_line};
 
 /// A remote with a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,11 @@ pub struct BranchConfig {
     pub remote: Option<String>,
     /// `branch.<name>.pushRemote`: the name of a remote or a URL.
     pub push_remote: Option<String>,
-    /// `branch.<name>.merge`: a full ref at the remote.
+    /// `branch.<name>.merge`: a full ref at the remote. If there are several, the first one, which
+    /// is git's `@{upstream}`.
     pub merge: Option<String>,
+    /// True if `branch.<name>.merge` has several values. Git then pushes to no upstream branch.
+    pub has_several_merges: bool,
     /// `branch.<name>.gh-merge-base`: the base branch for pull requests of this branch.
     pub merge_base: Option<String>,
 }
@@ -43,7 +46,7 @@ pub struct GitConfig {
     pub branches: BTreeMap<String, BranchConfig>,
     /// `remote.pushDefault`.
     pub push_default_remote: Option<String>,
-    /// `push.default`, in lower case.
+    /// `push.default`.
     pub push_default: Option<String>,
     /// `forge.repo`: the default repository of commands.
     pub forge_repo: Option<String>,
@@ -56,83 +59,81 @@ const MAX_REMOTES: usize = 1000;
 /// Names of the preferred remotes, as in gh.
 const FIRST: [&str; 3] = ["upstream", "github", "origin"];
 
+/// First version of git in which an empty `remote.<name>.url` removes the URLs before it. Older
+/// versions take it for the URL of an empty path.
+const EMPTY_URL_RESETS: Version = Version {
+    major: 2,
+    minor: 46,
+};
+
+/// Values of `push.default` that git accepts. Git compares them by case.
+const PUSH_DEFAULTS: [&str; 6] = [
+    "nothing", "matching", "simple", "upstream", "tracking", "current",
+];
+
 impl GitConfig {
     /// Reads the configuration. It is empty for a repository without such settings.
     ///
     /// # Errors
-    /// The errors of [`Git::read_config`].
+    /// The errors of [`Git::read_config`]; `config` for a value that git refuses, and for an empty
+    /// `remote.<name>.url` with a git before 2.46.
     pub async fn read(git: &Git) -> Result<Self> {
         let keys = r"^(remote|branch|url|push|forge)\.";
-        Ok(Self::parse(&git.read_config(&[], keys).await?))
+        let output = git.read_config(&[], keys).await?;
+        if let Some(key) = find_empty_url(&output)
+            && git.version().await? < EMPTY_URL_RESETS
+        {
+            let why = "is empty, which versions of git before 2.46 read as the URL of a path";
+            return Err(refused_setting(&key, why));
+        }
+        Self::parse(&output)
     }
 
     /// Parses the output of `git config --null --get-regexp`.
-    #[must_use]
-    pub fn parse(output: &[u8]) -> Self {
+    ///
+    /// # Errors
+    /// `config` for a value that git refuses: a key without a value, and an unknown `push.default`.
+    pub fn parse(output: &[u8]) -> Result<Self> {
         let mut config = Self::default();
-        let mut remotes: Vec<Remote> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let mut instead: Vec<(String, String)> = Vec::new();
+        let mut urls = RemoteUrls::default();
         for (key, value) in entries(output) {
-            // Git ignores case only in the first and the last part of a key.
-            let Some((section, rest)) = key.split_once('.') else {
+            let Some((section, name, field)) = split_key(key) else {
                 continue;
             };
-            let (name, field) = match rest.rsplit_once('.') {
-                Some((name, field)) => (Some(name), field),
-                None => (None, rest),
-            };
+            let required = || value.ok_or_else(|| refused_setting(&lossy(key), "has no value"));
             match (section, name, field) {
-                ("remote", None, "pushdefault") => config.push_default_remote = Some(value),
-                ("remote", Some(name), "url" | "gh-resolved") => {
-                    let at = *places.entry(name.to_owned()).or_insert_with(|| {
-                        remotes.push(Remote {
-                            name: name.to_owned(),
-                            url: String::new(),
-                            resolved: None,
-                        });
-                        remotes.len() - 1
-                    });
-                    if let Some(remote) = remotes.get_mut(at) {
-                        match field {
-                            // If a remote has several URLs, git fetches from the first one.
-                            "url" if remote.url.is_empty() => remote.url = value,
-                            "gh-resolved" => remote.resolved = Some(value),
-                            _ => {}
-                        }
+                (b"url", Some(base), b"insteadof") => urls.add_rewrite(base, required()?),
+                (b"remote", Some(name), b"url") => urls.add_url(name, required()?),
+                (b"remote", Some(name), b"gh-resolved") => {
+                    urls.remote(name).resolved = Some(lossy(required()?));
+                }
+                (b"remote", None, b"pushdefault") => {
+                    config.push_default_remote = Some(lossy(required()?));
+                }
+                (b"push", None, b"default") => {
+                    let value = lossy(required()?);
+                    if !PUSH_DEFAULTS.contains(&value.as_str()) {
+                        return Err(refused_setting("push.default", "has an unknown value"));
                     }
+                    config.push_default = Some(value);
                 }
-                ("url", Some(base), "insteadof") => instead.push((value, base.to_owned())),
-                ("push", None, "default") => {
-                    config.push_default = Some(value.to_ascii_lowercase());
-                }
-                ("forge", None, "repo") => config.forge_repo = Some(value),
-                ("branch", Some(name), _) => {
-                    let branch = config.branches.entry(name.to_owned()).or_default();
-                    match field {
-                        "remote" => branch.remote = Some(value),
-                        "pushremote" => branch.push_remote = Some(value),
-                        "merge" => branch.merge = Some(value),
-                        "gh-merge-base" => branch.merge_base = Some(value),
-                        _ => {}
+                (b"forge", None, b"repo") => config.forge_repo = Some(lossy(required()?)),
+                (
+                    b"branch",
+                    Some(name),
+                    b"remote" | b"pushremote" | b"merge" | b"gh-merge-base",
+                ) => {
+                    // The name of a branch with a pull request is UTF-8.
+                    if let Ok(name) = std::str::from_utf8(name) {
+                        let branch = config.branches.entry(name.to_owned()).or_default();
+                        branch.set(field, lossy(required()?));
                     }
                 }
                 _ => {}
             }
         }
-        remotes.retain(|remote| !remote.url.is_empty());
-        remotes.sort_by_key(|remote| {
-            FIRST
-                .iter()
-                .position(|name| *name == remote.name)
-                .unwrap_or(FIRST.len())
-        });
-        remotes.truncate(MAX_REMOTES);
-        for remote in &mut remotes {
-            remote.url = rewrite(&remote.url, &instead);
-        }
-        config.remotes = remotes;
-        config
+        config.remotes = urls.resolve();
+        Ok(config)
     }
 
     /// Returns the remote with this name.
@@ -148,27 +149,165 @@ impl GitConfig {
     }
 }
 
-/// Returns the keys and values of the entries. Skips an entry that is not UTF-8, because it cannot
-/// belong to a forge or to the branch of a pull request: their names are UTF-8.
-fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
-    output.split(|b| *b == 0).filter_map(|entry| {
-        let text = std::str::from_utf8(entry).ok()?;
-        // A key without a value has no newline and means `true`.
-        let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
-        (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
-    })
+impl BranchConfig {
+    fn set(&mut self, field: &[u8], value: String) {
+        match field {
+            b"remote" => self.remote = Some(value),
+            b"pushremote" => self.push_remote = Some(value),
+            b"gh-merge-base" => self.merge_base = Some(value),
+            _ if self.merge.is_none() => self.merge = Some(value),
+            _ => self.has_several_merges = true,
+        }
+    }
 }
 
-/// Applies `url.<base>.insteadOf`: the longest matching prefix wins.
+/// URLs of the remotes, and the rules that rewrite them. Values are bytes, because git compares
+/// bytes.
+#[derive(Default)]
+struct RemoteUrls {
+    remotes: HashMap<Vec<u8>, ConfiguredRemote>,
+    rewrites: Vec<Rewrite>,
+}
+
+#[derive(Default)]
+struct ConfiguredRemote {
+    /// Place of the remote in the order of the configuration.
+    order: usize,
+    urls: Vec<Vec<u8>>,
+    resolved: Option<String>,
+}
+
+/// The settings `url.<base>.insteadOf` of one base.
+struct Rewrite {
+    base: Vec<u8>,
+    prefixes: Vec<Vec<u8>>,
+}
+
+impl RemoteUrls {
+    fn remote(&mut self, name: &[u8]) -> &mut ConfiguredRemote {
+        let order = self.remotes.len();
+        let new = || ConfiguredRemote {
+            order,
+            ..ConfiguredRemote::default()
+        };
+        self.remotes.entry(name.to_owned()).or_insert_with(new)
+    }
+
+    /// Adds a URL. An empty value removes the URLs before it.
+    fn add_url(&mut self, remote: &[u8], url: &[u8]) {
+        let urls = &mut self.remote(remote).urls;
+        if url.is_empty() {
+            urls.clear();
+        } else {
+            urls.push(url.to_owned());
+        }
+    }
+
+    fn add_rewrite(&mut self, base: &[u8], prefix: &[u8]) {
+        let prefix = prefix.to_owned();
+        match self
+            .rewrites
+            .iter_mut()
+            .find(|rewrite| rewrite.base == base)
+        {
+            Some(rewrite) => rewrite.prefixes.push(prefix),
+            None => self.rewrites.push(Rewrite {
+                base: base.to_owned(),
+                prefixes: vec![prefix],
+            }),
+        }
+    }
+
+    /// Returns the remotes that have a URL, with the URL from which git fetches. Leaves out names
+    /// and URLs that are not UTF-8: forges have no such names.
+    fn resolve(self) -> Vec<Remote> {
+        let rank = |name: &[u8]| {
+            let first = FIRST.iter().position(|first| first.as_bytes() == name);
+            first.unwrap_or(FIRST.len())
+        };
+        let mut remotes: Vec<_> = self.remotes.into_iter().collect();
+        remotes.retain(|(_, remote)| !remote.urls.is_empty());
+        remotes.sort_by_key(|(name, remote)| (rank(name), remote.order));
+        remotes.truncate(MAX_REMOTES);
+        let resolve = |(name, remote): (Vec<u8>, ConfiguredRemote)| {
+            // If a remote has several URLs, git fetches from the first one.
+            let url = rewrite(remote.urls.first()?, &self.rewrites);
+            Some(Remote {
+                name: String::from_utf8(name).ok()?,
+                url: String::from_utf8(url).ok()?,
+                resolved: remote.resolved,
+            })
+        };
+        remotes.into_iter().filter_map(resolve).collect()
+    }
+}
+
+/// Returns the keys and values of the entries. A key without a value, which means `true`, has no
+/// newline.
+fn entries(output: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+    output
+        .split(|byte| *byte == 0)
+        .filter(|entry| !entry.is_empty())
+        .map(|entry| {
+            let mut parts = entry.splitn(2, |byte| *byte == b'\n');
+            (parts.next().unwrap_or_default(), parts.next())
+        })
+}
+
+/// Section, subsection and last part of a key.
+type KeyParts<'a> = (&'a [u8], Option<&'a [u8]>, &'a [u8]);
+
+/// Splits a key into its parts. Git ignores case only in the first and
+/// the last one, and prints these in lower case.
+fn split_key(key: &[u8]) -> Option<KeyParts<'_>> {
+    let first = key.iter().position(|byte| *byte == b'.')?;
+    let last = key.iter().rposition(|byte| *byte == b'.')?;
+    let subsection = key.get(first + 1..last);
+    Some((key.get(..first)?, subsection, key.get(last + 1..)?))
+}
+
+/// Returns the key of an empty `remote.<name>.url`.
+fn find_empty_url(output: &[u8]) -> Option<String> {
+    let is_empty_url = |(key, value): &(&[u8], Option<&[u8]>)| {
+        let parts = split_key(key);
+        matches!(parts, Some((b"remote", Some(_), b"url"))) && value.is_some_and(<[u8]>::is_empty)
+    };
+    entries(output)
+        .find(is_empty_url)
+        .map(|(key, _)| lossy(key))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns the error for a setting that git refuses.
+fn refused_setting(key: &str, why: &str) -> Error {
+    let shown = forge_core::text::one_line(key);
+    let message = format!("cannot read git's configuration: {shown} {why}");
+    let look = command_line(["git", "config", "--show-origin", "--get-all", key]);
+    Error::new(ErrorKind::Config, message).with_hint(format!(
+        "look at it with `{look}`, and correct or remove it"
+    ))
+}
+
+/// Applies `url.<base>.insteadOf`: the longest matching prefix wins, and among equal ones the first
+/// base. An empty prefix matches every URL.
 ///
-/// Source: git-config(1).
-fn rewrite(url: &str, instead: &[(String, String)]) -> String {
-    instead
-        .iter()
-        .filter(|(prefix, _)| !prefix.is_empty())
-        .filter_map(|(prefix, base)| Some((prefix.len(), base, url.strip_prefix(prefix.as_str())?)))
-        .max_by_key(|(length, ..)| *length)
-        .map_or_else(|| url.to_owned(), |(_, base, rest)| format!("{base}{rest}"))
+/// Source: `alias_url` in git's `remote.c`.
+fn rewrite(url: &[u8], rewrites: &[Rewrite]) -> Vec<u8> {
+    let mut longest = 0;
+    let mut rewritten = None;
+    for rewrite in rewrites {
+        for prefix in &rewrite.prefixes {
+            let is_longer = rewritten.is_none() || longest < prefix.len();
+            if is_longer && let Some(rest) = url.strip_prefix(prefix.as_slice()) {
+                longest = prefix.len();
+                rewritten = Some([&rewrite.base, rest].concat());
+            }
+        }
+    }
+    rewritten.unwrap_or_else(|| url.to_owned())
 }
 
 /// Returns the directory that identifies the repository: the main work tree, or the git directory
@@ -242,7 +381,7 @@ mod tests {
         for (key, value) in entries {
             output.extend_from_slice(format!("{key}\n{value}\0").as_bytes());
         }
-        GitConfig::parse(&output)
+        GitConfig::parse(&output).unwrap()
     }
 
     #[test]
@@ -283,7 +422,7 @@ mod tests {
             output.push_str(&format!("remote.r{n}.url\nu\0"));
         }
         output.push_str("remote.origin.url\no\0");
-        let config = GitConfig::parse(output.as_bytes());
+        let config = GitConfig::parse(output.as_bytes()).unwrap();
         assert_eq!(config.remotes.len(), MAX_REMOTES);
         assert_eq!(
             (&*config.remotes[0].name, &*config.remotes[1].name),
@@ -328,13 +467,163 @@ mod tests {
     #[test]
     fn odd_config_values_are_parsed() {
         let config = GitConfig::parse(
-            b"remote.a.url\nline\nbreak\0push.default\0forge.repo\nlocal:.\0\xff\nx\0branch.x.y.merge\nrefs/heads/z\0",
-        );
-        assert_eq!(config.remotes[0].url, "line\nbreak");
-        assert_eq!(config.push_default.as_deref(), Some("true"));
+            b"remote.a.url\nline\nbreak\0remote.b.url\n\xff\0forge.repo\nlocal:.\0\xff\nx\0branch.x.y.merge\nrefs/heads/z\0branch.x.y.rebase\0",
+        )
+        .unwrap();
+        let urls: Vec<_> = config.remotes.iter().map(|r| &*r.url).collect();
+        assert_eq!(urls, ["line\nbreak"]);
         assert_eq!(config.forge_repo.as_deref(), Some("local:."));
         assert_eq!(config.branch("x.y").merge.as_deref(), Some("refs/heads/z"));
         assert_eq!(config.branch("none"), BranchConfig::default());
+    }
+
+    #[test]
+    fn first_of_several_upstreams_counts() {
+        let config = parse(&[("branch.x.merge", "refs/heads/a"), ("branch.x.merge", "")]);
+        let branch = config.branch("x");
+        assert_eq!(branch.merge.as_deref(), Some("refs/heads/a"));
+        assert!(branch.has_several_merges);
+    }
+
+    #[tokio::test]
+    async fn settings_that_git_refuses_are_errors() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let path = dir.path().join(".git/config");
+        let plain = std::fs::read_to_string(&path).unwrap();
+        for (key, lines) in [
+            ("remote.a.url", "[remote \"a\"]\n\turl\n"),
+            ("url.x.insteadof", "[url \"x\"]\n\tinsteadOf\n"),
+            ("remote.pushdefault", "[remote]\n\tpushDefault\n"),
+            ("branch.main.merge", "[branch \"main\"]\n\tmerge\n"),
+            ("push.default", "[push]\n\tdefault\n"),
+            ("push.default", "[push]\n\tdefault =\n"),
+            ("push.default", "[push]\n\tdefault = Upstream\n"),
+        ] {
+            std::fs::write(&path, format!("{plain}{lines}")).unwrap();
+            let e = GitConfig::read(&git).await.unwrap_err();
+            assert_eq!(e.code(), "config", "{lines}");
+            assert!(e.message().contains(key), "{e}");
+            assert!(e.hint().unwrap().text().contains("--get-all"), "{e:?}");
+        }
+    }
+
+    /// A generator of pseudorandom numbers (xorshift), so that each run has the same cases.
+    struct Dice(u64);
+
+    impl Dice {
+        fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            choices[usize::try_from(self.0 % choices.len() as u64).unwrap()]
+        }
+    }
+
+    /// Returns a configuration with URLs and rewriting rules, many of them empty or ambiguous.
+    fn generate_config(dice: &mut Dice) -> String {
+        let mut text = String::new();
+        let urls = [
+            "",
+            "a",
+            "ab:o/r",
+            "abc/r",
+            "https://h.example/o/r",
+            "git@h.example:o/r",
+            "/srv/r",
+            "../r",
+            "a b",
+            "x\\\\y",
+        ];
+        for _ in 0..12 {
+            let name = dice.pick(&["origin", "upstream", "a.b", "x/y", "Origin", "é", "p", "q"]);
+            let key = dice.pick(&["url", "URL", "url", "fetch", "pushurl"]);
+            let value = match key {
+                "fetch" => "+refs/heads/*:refs/remotes/z/*",
+                _ => dice.pick(&urls),
+            };
+            text.push_str(&format!("[remote \"{name}\"]\n\t{key} = \"{value}\"\n"));
+        }
+        for _ in 0..4 {
+            let base = dice.pick(&["", "https://h.example/", "git@h.example:", "/srv/", "a"]);
+            let prefix = dice.pick(&["", "a", "ab:", "ab", "https://", "none", "git@h.example:o"]);
+            let key = dice.pick(&["insteadOf", "insteadof", "pushInsteadOf", "other"]);
+            text.push_str(&format!("[url \"{base}\"]\n\t{key} = \"{prefix}\"\n"));
+        }
+        text
+    }
+
+    /// Returns the names and fetch URLs of `git remote -v`, sorted by name.
+    async fn remotes_of_git(git: &Git) -> BTreeMap<String, String> {
+        let printed = String::from_utf8(git.run_ok(["remote", "-v"]).await.unwrap()).unwrap();
+        let fetched = printed
+            .lines()
+            .filter_map(|line| line.strip_suffix(" (fetch)"));
+        let split = fetched.map(|line| line.split_once('\t').unwrap());
+        split
+            .map(|(name, url)| (name.to_owned(), url.to_owned()))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn urls_of_generated_configurations_are_those_of_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        if git.version().await.unwrap() < EMPTY_URL_RESETS {
+            return;
+        }
+        let path = dir.path().join(".git/config");
+        let plain = std::fs::read_to_string(&path).unwrap();
+        let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+        let mut compared = 0;
+        for _ in 0..100 {
+            let generated = generate_config(&mut dice);
+            std::fs::write(&path, format!("{plain}{generated}")).unwrap();
+            let config = GitConfig::read(&git).await.unwrap();
+            let of_git = remotes_of_git(&git).await;
+            for remote in &config.remotes {
+                compared += 1;
+                assert_eq!(of_git.get(&remote.name), Some(&remote.url), "{generated}");
+            }
+            // Git lists a remote without a URL by its name, with the name as the URL.
+            let other = of_git.len() - config.remotes.len();
+            let without_url = generated.matches("[remote").count();
+            assert!(other < without_url, "{of_git:?}\n{generated}");
+        }
+        assert!(compared > 200, "{compared}");
+    }
+
+    #[tokio::test]
+    async fn url_from_environment_is_rewritten_as_by_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path())
+            .with_env("GIT_CONFIG_COUNT", "3")
+            .with_env("GIT_CONFIG_KEY_0", "remote.origin.url")
+            .with_env("GIT_CONFIG_VALUE_0", "x:o/r")
+            .with_env("GIT_CONFIG_KEY_1", "url.https://h.example/.insteadOf")
+            .with_env("GIT_CONFIG_VALUE_1", "x:")
+            .with_env("GIT_CONFIG_KEY_2", "url.https://other.example/.insteadOf")
+            .with_env("GIT_CONFIG_VALUE_2", "");
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let config = GitConfig::read(&git).await.unwrap();
+        assert_eq!(config.remotes[0].url, "https://h.example/o/r");
+        let url = git.run_ok(["ls-remote", "--get-url", "origin"]).await;
+        assert_eq!(url.unwrap(), b"https://h.example/o/r\n");
+    }
+
+    #[test]
+    fn empty_url_is_found_for_old_git() {
+        let of = |text: &str| find_empty_url(text.replace('|', "\0").as_bytes());
+        assert_eq!(
+            of("remote.a.url\nx|remote.b.url\n|"),
+            Some("remote.b.url".to_owned())
+        );
+        assert_eq!(
+            of("remote.a.url\nx|remote.b.pushurl\n|url.x.insteadof\n|"),
+            None
+        );
     }
 
     #[tokio::test]

@@ -8,7 +8,9 @@ use std::{fs, io::Write as _, path::Path};
 
 use forge_core::{Error, ErrorKind, Hint, Precondition, Result, text};
 
-use crate::{Git, Output, RawCommit, Setting, remotes::path_of, tree::scratch};
+use crate::{
+    Git, Output, RawCommit, Setting, remotes::path_of, shell::single_quoted, tree::scratch,
+};
 
 /// The settings that decide whether commits are signed, and with which program.
 #[derive(Clone, Debug, Default)]
@@ -145,10 +147,9 @@ impl Signing {
             _ => "gpg.program",
         };
         let (program, _) = self.program();
-        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
         let program = match program.strip_prefix("~/") {
-            Some(rest) => format!("\"$HOME\"/{}", quoted(rest)),
-            None => quoted(program),
+            Some(rest) => format!("\"$HOME\"/{}", single_quoted(rest)),
+            None => single_quoted(program),
         };
         let script = format!("#!/bin/sh\nexec {program} --batch --pinentry-mode error \"$@\"\n");
         Some((key, script))
@@ -162,20 +163,12 @@ impl Signing {
         let Some(setting) = self.last(&["commit.gpgsign"]) else {
             return Ok(false);
         };
-        let Some(value) = &setting.value else {
-            return Ok(true);
-        };
-        match value.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" => Ok(true),
-            "false" | "no" | "off" | "" => Ok(false),
-            number => number.parse::<i64>().map(|n| n != 0).map_err(|_| {
-                let shown = text::one_line(value).into_owned();
-                let message =
-                    format!("commit.gpgsign is '{shown}', which is neither true nor false");
-                Error::new(ErrorKind::Config, message)
-                    .with_hint("set it with git config commit.gpgsign true, or false")
-            }),
-        }
+        setting.as_bool().ok_or_else(|| {
+            let shown = text::one_line(setting.value.as_deref().unwrap_or_default());
+            let message = format!("commit.gpgsign is '{shown}', which is neither true nor false");
+            Error::new(ErrorKind::Config, message)
+                .with_hint("set it with git config commit.gpgsign true, or false")
+        })
     }
 
     /// Returns the name of the signing program, and the setting that defines it.
