@@ -134,6 +134,38 @@ impl Git {
         Ok(None)
     }
 
+    /// Returns the merge bases of two commits, the one that git prefers first. Empty if the commits
+    /// share no history. Several are the result of branches that were merged into each other.
+    ///
+    /// # Errors
+    /// `git` if a commit is missing.
+    pub async fn merge_bases(&self, one: &str, other: &str) -> Result<Vec<String>> {
+        let found = self.run(["merge-base", "--all", "--", one, other]).await?;
+        if found.status == 1 && found.stderr.is_empty() {
+            return Ok(Vec::new());
+        }
+        let printed = found.ok("merge-base")?;
+        let printed = String::from_utf8_lossy(&printed);
+        Ok(printed.lines().map(str::to_owned).collect())
+    }
+
+    /// Returns true if `commit` was the tip of the ref `name` before, according to the log of the
+    /// ref in this repository. False if there is no such log.
+    ///
+    /// # Errors
+    /// `git` if the program cannot be run, or if another ref could be meant.
+    pub async fn was_tip(&self, name: &str, commit: &str) -> Result<bool> {
+        // git prints the merge base of the commit and all former tips, if it is one of the tips.
+        let found = self
+            .run(["merge-base", "--fork-point", name, commit])
+            .await?;
+        // Next to a tag of the same name, git does not say which log it would read.
+        if String::from_utf8_lossy(&found.stderr).contains("mbiguous") {
+            return Err(found.error("merge-base"));
+        }
+        Ok(found.stdout.trim_ascii() == commit.as_bytes())
+    }
+
     /// Returns true if `commit` is the commit `tip` or one of its ancestors.
     ///
     /// # Errors

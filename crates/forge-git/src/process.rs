@@ -26,8 +26,14 @@ pub(crate) enum Purpose {
     },
 }
 
-/// Setting for every process. Git finds changed files by itself, without a file system monitor.
-const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
+/// Settings for every process.
+const ALWAYS: [&str; 2] = [
+    // Git finds changed files by itself, without a file system monitor.
+    "core.fsmonitor=false",
+    // The file of a commit-graph repeats the parents of commits, and git does not compare them with
+    // the commits. A file with other parents would change merge bases, like a graft.
+    "core.commitGraph=false",
+];
 
 /// Settings for a process that only reads or is guarded. They keep git from starting programs and
 /// from reading unneeded files.
@@ -120,7 +126,8 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         set(&NO_SUBMODULES);
     }
     // Users confirm exactly the objects that are merged, so replacement refs and grafts are
-    // disabled. The path of the grafts file cannot exist, so git reads no grafts.
+    // disabled, as the commit-graph is above. The path of the grafts file cannot exist, so git reads
+    // no grafts.
     command
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/grafts");
@@ -809,6 +816,72 @@ mod tests {
             (log.stdout.as_slice(), log.stderr.as_slice()),
             (&b"2\n"[..], &b""[..])
         );
+    }
+
+    /// Creates a commit-graph that leaves out the second of three commits. Returns the commits.
+    async fn plant_commit_graph(dir: &std::path::Path, git: &Git) -> Vec<String> {
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let mut commits: Vec<String> = Vec::new();
+        for text in [&b"1\n"[..], b"2\n", b"3\n"] {
+            let blob = git.put("blob", text).await.unwrap();
+            let parents: Vec<&str> = commits.last().map(String::as_str).into_iter().collect();
+            commits.push(commit(git, &blob, &parents).await);
+        }
+        let tips = format!("{}\n", commits[2]);
+        let write = ["commit-graph", "write", "--stdin-commits"];
+        let plain = std::process::Command::new("git")
+            .current_dir(dir)
+            .args(write)
+            .stdin(std::process::Stdio::piped())
+            .spawn();
+        let mut plain = plain.unwrap();
+        std::io::Write::write_all(plain.stdin.as_mut().unwrap(), tips.as_bytes()).unwrap();
+        assert!(plain.wait().unwrap().success());
+        let file = dir.join(".git/objects/info/commit-graph");
+        let mut graph = std::fs::read(&file).unwrap();
+        let number = |at: usize| {
+            let bytes: [u8; 4] = graph[at..at + 4].try_into().unwrap();
+            usize::try_from(u32::from_be_bytes(bytes)).unwrap()
+        };
+        // The table of chunks has the name and the 8 bytes of the offset of each chunk.
+        let chunk = |name: &[u8]| {
+            let mut rows = (8..).step_by(12);
+            let row = rows.find(|at| &graph[*at..at + 4] == name).unwrap();
+            number(row + 8)
+        };
+        let mut sorted = commits.clone();
+        sorted.sort();
+        let position = |oid: &String| sorted.iter().position(|other| other == oid).unwrap();
+        // A row of commit data has the id of the tree, and then the position of the first parent.
+        let parent = chunk(b"CDAT") + position(&commits[2]) * 36 + 20;
+        let first = u32::try_from(position(&commits[0])).unwrap();
+        graph[parent..parent + 4].copy_from_slice(&first.to_be_bytes());
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, graph).unwrap();
+        commits
+    }
+
+    #[tokio::test]
+    async fn parents_in_commit_graph_do_not_count() {
+        for trust in [Trust::Person, Trust::Guarded] {
+            let dir = tempfile::tempdir().unwrap();
+            let git = Git::at(dir.path()).with_trust(trust);
+            let commits = plant_commit_graph(dir.path(), &git).await;
+            let plain = std::process::Command::new("git")
+                .current_dir(dir.path())
+                .args(["rev-list", "--count", &commits[2]])
+                .output();
+            assert_eq!(
+                plain.unwrap().stdout,
+                b"2\n",
+                "the planted file has no effect"
+            );
+            let count = git.run_ok(["rev-list", "--count", &commits[2]]).await;
+            assert_eq!(count.unwrap(), b"3\n");
+            assert!(git.contains(&commits[2], &commits[1]).await.unwrap());
+            let bases = git.merge_bases(&commits[2], &commits[1]).await.unwrap();
+            assert_eq!(bases, commits[1..2]);
+        }
     }
 
     #[tokio::test]
