@@ -34,6 +34,39 @@ pub struct TwoHeads<'a> {
     pub base: &'a str,
 }
 
+/// What a head changes: the diff from `base` to `result`.
+#[derive(Debug)]
+struct HeadRange {
+    base: String,
+    /// The head, or the tree after merging it.
+    result: String,
+}
+
+impl HeadRange {
+    fn new(base: &str, result: &str) -> Self {
+        Self {
+            base: base.to_owned(),
+            result: result.to_owned(),
+        }
+    }
+
+    /// Returns the arguments of git that print the diff.
+    fn args<'a>(&'a self, context: &'a str) -> Vec<&'a str> {
+        diff_args(&["-p", context], &self.base, &self.result)
+    }
+}
+
+/// The two sides of the comparison of two heads.
+#[derive(Debug)]
+struct Sides {
+    /// The old head or its result, on the base of `after`. `None` if it conflicts with that base.
+    from: Option<String>,
+    before: HeadRange,
+    after: HeadRange,
+    /// The head that conflicts if `from` is `None`, for a warning.
+    conflicting: String,
+}
+
 impl Git {
     /// Returns the full id of the commit that `id` abbreviates, or `None` if no commit matches.
     ///
@@ -77,54 +110,21 @@ impl Git {
         max_compared: usize,
     ) -> Result<Diff> {
         let TwoHeads { old, new, base } = heads;
-        let (old_base, new_base, continues) = try_join!(
-            self.merge_base(base, old),
-            self.merge_base(base, new),
+        let (old_bases, new_bases, continues) = try_join!(
+            self.merge_bases_of_head(base, old),
+            self.merge_bases_of_head(base, new),
             self.contains(new, old)
         )?;
         let head_change = match continues {
             _ if old == new => HeadChange::Unchanged,
             true => HeadChange::Continued,
-            false if old_base != new_base => HeadChange::Rebased,
+            false if old_bases != new_bases => HeadChange::Rebased,
             false => HeadChange::Rewritten,
         };
-        let mut warnings = Vec::new();
         let shown = self.for_diffs().await?;
         let context = format!("-U{context_lines}");
-        let from = shown.moved_onto(old, &old_base, &new_base).await?;
-        let body = match &from {
-            Some(from) => shown.stream(diff_args(&["-p", &context], from, new))?,
-            None => {
-                let conflicts = format!(
-                    "the earlier head {} conflicts with the newer base branch",
-                    short(old)
-                );
-                let whole = |base, head| {
-                    shown.run_within(diff_args(&["-p", &context], base, head), max_compared)
-                };
-                match try_join!(whole(&old_base, old), whole(&new_base, new))? {
-                    (Some(before), Some(after)) => {
-                        let between = between(&before, &after);
-                        warnings.push(Warning::new(format!(
-                            "{conflicts}: files with the same changes are left out; every other \
-                            file is shown with all of its changes, old and new"
-                        )));
-                        warnings.extend(no_longer_changed(&between.gone));
-                        warnings.extend(between.unplaced_warning());
-                        Box::pin(stream::iter([Ok(between.diff)]))
-                    }
-                    _ => {
-                        warnings.push(Warning::new(format!(
-                            "{conflicts}, and changes beyond {} are not compared: all changes of \
-                            the pull request are shown, and files that it no longer changes are \
-                            not listed",
-                            size(max_compared)
-                        )));
-                        shown.stream(diff_args(&["-p", &context], &new_base, new))?
-                    }
-                }
-            }
-        };
+        let sides = shown.sides_of(heads, &old_bases, &new_bases).await?;
+        let (body, mut warnings) = shown.compare_sides(&sides, &context, max_compared).await?;
         let commits = match head_change {
             HeadChange::Unchanged => Vec::new(),
             HeadChange::Continued => self.added_commits(heads).await?,
@@ -135,11 +135,49 @@ impl Git {
             }
         };
         let mut diff = Diff::new(new, body);
-        diff.base_oid = from.filter(|from| from == old);
+        diff.base_oid = sides.from.filter(|from| from == old);
         diff.context_lines = Some(context_lines);
         diff.since = Some(SinceHead::new(Some(old.to_owned()), head_change, commits));
         diff.warnings = warnings;
         Ok(diff)
+    }
+
+    /// Prints the changes between the two sides, and returns warnings about what is left out.
+    async fn compare_sides(
+        &self,
+        sides: &Sides,
+        context: &str,
+        max_compared: usize,
+    ) -> Result<(ByteStream, Vec<Warning>)> {
+        let Sides { before, after, .. } = sides;
+        if let Some(from) = &sides.from {
+            let moved = HeadRange::new(from, &after.result);
+            return Ok((self.stream(moved.args(context))?, Vec::new()));
+        }
+        let conflicts = format!(
+            "the {} conflicts with the newer base branch",
+            sides.conflicting
+        );
+        let whole = try_join!(
+            self.run_within(before.args(context), max_compared),
+            self.run_within(after.args(context), max_compared)
+        )?;
+        let (Some(before), Some(whole_after)) = whole else {
+            let warning = Warning::new(format!(
+                "{conflicts}, and changes beyond {} are not compared: all changes of the pull \
+                 request are shown, and files that it no longer changes are not listed",
+                size(max_compared)
+            ));
+            return Ok((self.stream(after.args(context))?, vec![warning]));
+        };
+        let between = between(&before, &whole_after);
+        let mut warnings = vec![Warning::new(format!(
+            "{conflicts}: files with the same changes are left out; every other file is shown with \
+             all of its changes, old and new"
+        ))];
+        warnings.extend(no_longer_changed(&between.gone));
+        warnings.extend(between.unplaced_warning());
+        Ok((Box::pin(stream::iter([Ok(between.diff)])), warnings))
     }
 
     /// Moves the old head onto the newer base, and returns the resulting commit or tree. Returns
@@ -158,26 +196,69 @@ impl Git {
         if !self.contains(new_base, old_base).await? {
             return Ok(None);
         }
-        // A read must not run a merge driver of the repository, so a merge that needs one counts as
-        // a conflict.
-        let both = [old, new_base];
-        match self.merge_by_attributes_of(new_base, both, false).await {
-            Ok(Merged::Clean(tree)) => Ok(Some(tree)),
-            Ok(Merged::Conflicts(_)) | Err(_) => Ok(None),
+        Ok(self.merge_result(new_base, old).await)
+    }
+
+    /// Returns what is compared for the two heads.
+    ///
+    /// With one merge base for each head, the old head is moved onto the newer merge base. With
+    /// several, no merge base has all changes that the branches share. The results of merging each
+    /// head into the base branch are then compared, because a merge brings them.
+    async fn sides_of(
+        &self,
+        heads: TwoHeads<'_>,
+        old_bases: &[String],
+        new_bases: &[String],
+    ) -> Result<Sides> {
+        let TwoHeads { old, new, base } = heads;
+        let earlier = || format!("earlier head {}", short(old));
+        if let ([old_base], [new_base]) = (old_bases, new_bases) {
+            return Ok(Sides {
+                from: self.moved_onto(old, old_base, new_base).await?,
+                before: HeadRange::new(old_base, old),
+                after: HeadRange::new(new_base, new),
+                conflicting: earlier(),
+            });
+        }
+        let (old_result, new_result) = (
+            self.merge_result(base, old).await,
+            self.merge_result(base, new).await,
+        );
+        let range = |result: &Option<String>, bases: &[String], head| match (result, bases) {
+            (Some(tree), _) => HeadRange::new(base, tree),
+            (None, [first, ..]) => HeadRange::new(first, head),
+            (None, []) => HeadRange::new(base, head),
+        };
+        Ok(Sides {
+            before: range(&old_result, old_bases, old),
+            after: range(&new_result, new_bases, new),
+            conflicting: match new_result {
+                Some(_) => earlier(),
+                None => format!("head {}", short(new)),
+            },
+            from: old_result.filter(|_| new_result.is_some()),
+        })
+    }
+
+    /// Returns the tree after merging `head` into `base`. `None` if git cannot merge them, or only
+    /// with a merge driver of the repository, which a read must not run.
+    async fn merge_result(&self, base: &str, head: &str) -> Option<String> {
+        match self.merge_by_attributes_of(base, [base, head], false).await {
+            Ok(Merged::Clean(tree)) => Some(tree),
+            Ok(Merged::Conflicts(_)) | Err(_) => None,
         }
     }
 
-    async fn merge_base(&self, base: &str, head: &str) -> Result<String> {
-        let found = self.run(["merge-base", "--", base, head]).await?;
-        let printed = String::from_utf8_lossy(&found.stdout);
-        match printed.lines().next() {
-            Some(oid) if found.status == 0 => Ok(oid.to_owned()),
-            _ => Err(Error::not_found(
+    async fn merge_bases_of_head(&self, base: &str, head: &str) -> Result<Vec<String>> {
+        let bases = self.merge_bases(base, head).await.unwrap_or_default();
+        if bases.is_empty() {
+            return Err(Error::not_found(
                 Noun::Commit,
                 format!("{} shares no commit with the base branch", short(head)),
             )
-            .with_hint("name a commit that was a head of this pull request")),
+            .with_hint("name a commit that was a head of this pull request"));
         }
+        Ok(bases)
     }
 
     /// Returns the commits that were added on top of the old head, without commits of the base

@@ -1,7 +1,7 @@
 //! The changed files of a pull request.
 
 use forge_core::{
-    Error, ErrorKind, Page, PageReq, Result,
+    Error, ErrorKind, Page, PageReq, Result, Warning,
     model::{FileChange, FileStatus},
 };
 
@@ -12,15 +12,23 @@ use crate::{Local, paging, store::StoredPull};
 /// millions of files if nested trees contain the same tree many times.
 const MAX_PRINTED: usize = 16 * 1024 * 1024;
 
+/// The changed files of a pull request, sorted by path.
+pub(crate) struct ChangedFiles {
+    pub files: Vec<FileChange>,
+    /// The warning of the diff, as in [`DiffRange`](super::DiffRange).
+    pub warning: Option<Warning>,
+}
+
 impl Local {
     pub(crate) async fn pull_files(&self, number: u64, page: &PageReq) -> Result<Page<FileChange>> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
-        let files = self.changed_files(&pull).await?;
-        paging::slice(files, page, &("files", number))
+        let changed = self.changed_files(&pull).await?;
+        let mut page = paging::slice(changed.files, page, &("files", number))?;
+        page.warnings.extend(changed.warning);
+        Ok(page)
     }
 
-    /// Returns all changed files, sorted by path.
-    pub(crate) async fn changed_files(&self, pull: &StoredPull) -> Result<Vec<FileChange>> {
+    pub(crate) async fn changed_files(&self, pull: &StoredPull) -> Result<ChangedFiles> {
         let range = self.range(pull).await?;
         let args = diff_args(&["--raw", "--numstat", "-z"], &range);
         let printed = self.git_for_diffs().run_within(args, MAX_PRINTED).await?;
@@ -32,7 +40,10 @@ impl Local {
             )
         })?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(files)
+        Ok(ChangedFiles {
+            files,
+            warning: range.warning,
+        })
     }
 }
 

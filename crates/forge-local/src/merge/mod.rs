@@ -15,6 +15,7 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{CommitIdentity, identity},
+    pulls::MergeBases,
     store::{
         AppendOutcome, IndexChange, MergeIntent, NewEvent, PullEvent, RefChange, StoredPull,
         WriteRetry, branch_ref,
@@ -205,17 +206,48 @@ impl Local {
                 MergeMethod::Rebase => self.rebased(cat, pull, by, merge_instead()).await,
             }
         };
-        let (result, merge_base) = tokio::join!(make, self.merge_base_of(pull));
+        let (result, bases) = tokio::join!(make, self.merge_bases_of(pull));
+        let (result, bases) = (result?, bases.ok());
+        if method == MergeMethod::Rebase && matches!(bases, Some(MergeBases::Several { .. })) {
+            self.check_shown_result(cat, pull, &result).await?;
+        }
         Ok(MergeIntent {
             method,
-            result: result?,
+            result,
             onto: pull.base()?.to_owned(),
             merged_head: pull.head()?.to_owned(),
-            merge_base: merge_base.ok(),
+            merge_base: bases.and_then(MergeBases::into_recorded),
             base_branch: pull.snapshot.base_branch.clone(),
             by: by.actor.clone(),
             started_at: by.at,
         })
+    }
+
+    /// Refuses a rebase that brings other changes than the diff shows. With several merge bases,
+    /// the diff shows the result of a merge.
+    async fn check_shown_result(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+        result: &str,
+    ) -> Result<()> {
+        let shown = self
+            .git()
+            .merge_trees(pull.base()?, pull.head()?, false)
+            .await?;
+        let tree = cat.info(&format!("{result}^{{tree}}")).await?;
+        if tree.is_some_and(|tree| shown == Merged::Clean(tree.oid)) {
+            return Ok(());
+        }
+        Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "cannot rebase #{}: head and base were merged into each other, and a rebase brings \
+                 other changes than the diff shows; nothing was changed",
+                pull.number
+            ),
+        )
+        .with_hint(merge_instead()))
     }
 
     /// Returns the outcome for a pull request that an earlier call merged. Deletes the head branch

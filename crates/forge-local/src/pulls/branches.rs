@@ -5,34 +5,55 @@ use forge_git::quoted;
 
 use crate::{Local, store::StoredPull};
 
-impl Local {
-    /// Returns the merge base at which the diff of `pull` starts.
-    pub(crate) async fn merge_base_of(&self, pull: &StoredPull) -> Result<String> {
-        if let Some(recorded) = pull.snapshot.merge_base.clone().filter(|_| !pull.is_open()) {
-            return Ok(recorded);
+/// The merge bases of the head and the base of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MergeBases {
+    One(String),
+    /// The branches were merged into each other, so no merge base has all changes that they share.
+    /// The diff from any of them to the head can lack changes that a merge brings.
+    Several {
+        preferred: String,
+    },
+}
+
+impl MergeBases {
+    /// Returns the commit to record with a pull request that is closed or merged. With several
+    /// merge bases, nothing is recorded, and readers compute them again.
+    pub fn into_recorded(self) -> Option<String> {
+        match self {
+            Self::One(oid) => Some(oid),
+            Self::Several { .. } => None,
         }
-        let (base, head) = (pull.base()?, pull.head()?);
-        let found = self.git().run(["merge-base", "--", base, head]).await?;
-        let printed = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-        if found.status == 0 && !printed.is_empty() {
-            return Ok(printed);
+    }
+}
+
+impl Local {
+    pub(crate) async fn merge_bases_of(&self, pull: &StoredPull) -> Result<MergeBases> {
+        if let Some(recorded) = pull.snapshot.merge_base.clone().filter(|_| !pull.is_open()) {
+            return Ok(MergeBases::One(recorded));
         }
         let number = pull.number;
-        if found.stderr.is_empty() {
-            return Err(Error::not_found(
+        let (base, head) = (pull.base()?, pull.head()?);
+        let found = self.git().merge_bases(base, head).await.map_err(|e| {
+            Error::not_found(
+                Noun::Commit,
+                format!(
+                    "a commit that #{number} needs is gone ({base} or {head}): {}",
+                    e.message()
+                ),
+            )
+            .with_hint("fetch the commit from a repository that has it")
+        })?;
+        let is_only = found.len() == 1;
+        match found.into_iter().next() {
+            Some(oid) if is_only => Ok(MergeBases::One(oid)),
+            Some(preferred) => Ok(MergeBases::Several { preferred }),
+            None => Err(Error::not_found(
                 Noun::Commit,
                 format!("the head and the base of #{number} no longer share any history"),
             )
-            .with_hint("one of the branches was rewritten: see git log on both"));
+            .with_hint("one of the branches was rewritten: see git log on both")),
         }
-        Err(Error::not_found(
-            Noun::Commit,
-            format!(
-                "a commit that #{number} needs is gone ({base} or {head}): {}",
-                found.error("merge-base").message()
-            ),
-        )
-        .with_hint("fetch the commit from a repository that has it"))
     }
 
     /// Returns the state of the missing `branch`, and the hint that creates the branch: from its

@@ -86,7 +86,7 @@ impl Local {
                     }
                     compared += 1;
                     match self.changed_files(&pull).await {
-                        Ok(files) if touches.is_touched_by(&files) => {}
+                        Ok(changed) if touches.is_touched_by(&changed.files) => {}
                         found => {
                             result.warnings.extend(found.err().map(|e| warning_of(&e)));
                             // If the page ends here because of the scan limit, the next page starts

@@ -30,6 +30,7 @@ mod state;
 mod status;
 mod view;
 
+pub(crate) use branches::MergeBases;
 pub(crate) use edit::{change_assignees, change_labels};
 pub(crate) use list::{ScanStep, label_names};
 pub(crate) use state::require_open;

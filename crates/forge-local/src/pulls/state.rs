@@ -12,6 +12,7 @@ use crate::{
     caps::LIMITS,
     ident::identity,
     merge::head_moved_warning,
+    pulls::MergeBases,
     repos::DefaultSource,
     store::{
         AppendOutcome, IndexChange, NewEvent, PullEvent, RefChange, Snapshot, StoredPull,
@@ -86,7 +87,8 @@ impl Local {
             snapshot.state = PrState::Closed;
             snapshot.closed_at = Some(by.at);
             snapshot.intent = None;
-            snapshot.merge_base = self.merge_base_of(&pull).await.ok();
+            let bases = self.merge_bases_of(&pull).await.ok();
+            snapshot.merge_base = bases.and_then(MergeBases::into_recorded);
             snapshot.comments += u64::from(req.comment.is_some());
             let mut draft = NewEvent::new(
                 PullEvent::Closed {

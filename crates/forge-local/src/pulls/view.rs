@@ -104,7 +104,8 @@ impl Local {
         }
         if wants(PrFields::STATS) || wants(PrFields::FILES) {
             match self.changed_files(pull).await {
-                Ok(files) => {
+                Ok(changed) => {
+                    let files = changed.files;
                     let sum = |n: fn(&forge_core::model::FileChange) -> Option<u64>| {
                         Some(files.iter().filter_map(n).sum::<u64>())
                     };
@@ -112,6 +113,7 @@ impl Local {
                     view.deletions = sum(|f| f.deletions);
                     view.changed_files = Some(files.len() as u64);
                     view.files = wants(PrFields::FILES).then_some(files);
+                    view.warnings.extend(changed.warning);
                 }
                 Err(e) => keep(e),
             }

@@ -80,7 +80,7 @@ impl Local {
         }
         let left = conversation.threads.iter().any(|t| t.side == Side::Left);
         let base = if left {
-            self.merge_base_of(pull).await.ok()
+            self.left_side(pull).await.ok()
         } else {
             None
         };

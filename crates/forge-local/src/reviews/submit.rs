@@ -132,7 +132,7 @@ impl Local {
         if threads.is_empty() {
             return Ok(Vec::new());
         }
-        let files = self.changed_files(pull).await?;
+        let files = self.changed_files(pull).await?.files;
         let range = self.range(pull).await?;
         let mut placed = Vec::with_capacity(threads.len());
         for thread in threads {
@@ -169,8 +169,8 @@ impl Local {
                 None => None,
             };
             let side = match thread.side {
-                Side::Left => &range.base,
-                Side::Right => &range.head,
+                Side::Left => range.base.as_str(),
+                Side::Right => pull.head()?,
             };
             let blob = cat.info(&format!("{side}:{}", thread.path)).await?;
             placed.push(OpenedThread {

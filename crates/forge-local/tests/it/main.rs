@@ -9,6 +9,7 @@
 )]
 
 mod corrupt;
+mod criss_cross;
 mod diff_counts;
 mod issues;
 mod issues_edit;
