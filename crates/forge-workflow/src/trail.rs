@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, btree_map};
 
 use forge_core::{
-    Timestamp,
+    PrId, PrKey, RepoPath, Timestamp,
     model::{Comment, Issue},
     text::one_line,
 };
@@ -33,7 +33,8 @@ const APP_SUFFIX: &str = "[bot]";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MergeRef {
-    /// The locator of the pull request.
+    /// The locator of the pull request. In a git repository `#7`: the path of a clone means
+    /// nothing in another one, and is nobody else's business.
     pub pull: String,
     /// The merge commit; empty if the forge does not report it.
     #[serde(default)]
@@ -41,6 +42,18 @@ pub struct MergeRef {
 }
 
 impl MergeRef {
+    /// Refers to the merge of `pull` as `commit`, which is empty if it is not known.
+    pub(crate) fn new(pull: &PrId, commit: &str) -> Self {
+        let pull = match (&pull.repo.path, &pull.key) {
+            (RepoPath::Dir(_), PrKey::Number(number)) => format!("#{number}"),
+            _ => pull.to_string(),
+        };
+        Self {
+            pull,
+            commit: commit.to_owned(),
+        }
+    }
+
     /// Returns true if both refer to the same merge. If both have the merge commit, the name of the
     /// repository may differ, because a repository has several spellings and can be renamed.
     fn is_same(&self, other: &Self) -> bool {

@@ -374,10 +374,7 @@ impl<'w> MergeEffects<'w> {
             moves: plan.moves,
             ..MergeReport::default()
         };
-        let merge = merge_ref(pull).unwrap_or_else(|| MergeRef {
-            pull: pull.id.to_string(),
-            commit: String::new(),
-        });
+        let merge = merge_ref(pull).unwrap_or_else(|| MergeRef::new(&pull.id, ""));
         let merge = &merge;
         let late = plan.is_late.then_some(pull);
         let done = stream::iter(plan.steps)
@@ -768,10 +765,8 @@ fn moved_before(done: &TrailEntry) -> String {
 }
 
 fn merge_ref(pull: &PullRequest) -> Option<MergeRef> {
-    (pull.state == PrState::Merged).then(|| MergeRef {
-        pull: pull.id.to_string(),
-        commit: pull.merge_commit.clone().unwrap_or_default(),
-    })
+    let commit = pull.merge_commit.as_deref().unwrap_or_default();
+    (pull.state == PrState::Merged).then(|| MergeRef::new(&pull.id, commit))
 }
 
 /// Returns `#7`, with the name of the repository if the issue is in another one.

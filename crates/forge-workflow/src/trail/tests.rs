@@ -1,5 +1,5 @@
 use forge_core::{
-    RepoId,
+    ForgeKind, PrId, RepoId, RepoPath,
     model::{Actor, IssueId},
 };
 use proptest::prelude::*;
@@ -321,6 +321,28 @@ fn merge_reference_without_commit_matches_same_pull() {
     };
     assert!(of("x#1", "c1") && of("x#1", ""));
     assert!(!of("x#1", "c2") && !of("x#2", "c1") && !of("x#2", ""));
+}
+
+#[test]
+fn merge_reference_of_local_pull_names_no_path() {
+    let local = RepoId::local("/home/alice/tools");
+    let here = MergeRef::new(&PrId::number(local, 1), "c1");
+    assert_eq!(here.pull, "#1");
+    // An entry of an older version has the path of another clone.
+    let old = moved("m", None, Some(("file:///home/bob/tools#1", "c1")));
+    assert!(trail(&[comment(1, 10, &old)]).moved_by(&here).is_some());
+    let sentence = moved("m", None, Some(("#1", "c1"))).to_comment();
+    assert!(sentence.contains("the merge of #1"), "{sentence}");
+    let hosted = RepoId {
+        kind: ForgeKind::GITHUB,
+        host: "github.com".to_owned(),
+        path: RepoPath::Named {
+            owner: "octo".to_owned(),
+            name: "tools".to_owned(),
+        },
+    };
+    let hosted = PrId::number(hosted, 1);
+    assert!(MergeRef::new(&hosted, "c1").pull.ends_with("octo/tools#1"));
 }
 
 #[test]
