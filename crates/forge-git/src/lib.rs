@@ -50,6 +50,7 @@ pub use sign::Signing;
 pub use since::{TwoHeads, commit_is_gone, no_longer_changed};
 pub use ssh::ssh_host;
 pub use state_files::{MAX_STATE_FILE, git_dir_of, root_at, state_file, without_line_end};
+pub use tracking::RemoteBranch;
 pub use tree::TreeEntry;
 pub use tree_file::{TreeFile, read_tree_file};
 pub use version::{MINIMUM, Version};

@@ -11,7 +11,7 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    pulls::{ScanStep, warning_of},
+    pulls::{ScanStep, is_named_issue, warning_of},
     reviews::{CommentMapper, fold_issue_comments},
     store::{PullRead, Snapshot, StoredIssue, StoredPull},
 };
@@ -28,6 +28,8 @@ struct LinkSource {
     remarks: Vec<String>,
     /// The pull request; `None` if the source is an issue.
     pull: Option<StoredPull>,
+    /// The commit of the first event, if the source is an issue.
+    first_event: Option<String>,
 }
 
 impl LinkSource {
@@ -79,8 +81,18 @@ impl Local {
             links.warnings.extend(warnings);
             self.stacked(&mut cat, pull, &mut links).await?;
         }
+        if self.store.is_shallow() {
+            let message = "this clone is shallow: older texts that mention it are not listed";
+            let hint = "run `git fetch --unshallow --no-prune` and try again";
+            links.warnings.push(Warning::new(message).with_hint(hint));
+        }
         if let Err(e) = self
-            .add_mentioning(&mut cat, kind, number, &mut links)
+            .add_mentioning(
+                &mut cat,
+                (kind, number),
+                own.first_event.as_deref(),
+                &mut links,
+            )
             .await
         {
             let what = format!("the texts that may mention #{number} could not be read");
@@ -107,6 +119,7 @@ impl Local {
         number: u64,
         warnings: &mut Vec<Warning>,
     ) -> Result<LinkSource> {
+        let mut first_event = None;
         let (link, description, remarks, pull) = match kind {
             SubjectKind::PullRequest => {
                 let pull = self.store.read(cat, number).await?;
@@ -126,6 +139,8 @@ impl Local {
                     comments.into_iter().map(|c| c.body).collect()
                 });
                 let text = with_title(&issue.snapshot.title, &issue.snapshot.body);
+                let first_events = self.store.first_events(cat, &[&issue]).await?;
+                first_event = first_events.into_iter().next().flatten();
                 (self.issue_link(&issue), text, remarks, None)
             }
         };
@@ -138,6 +153,7 @@ impl Local {
             description,
             remarks,
             pull,
+            first_event,
         })
     }
 
@@ -252,12 +268,12 @@ impl Local {
 
     /// Adds the pull requests and issues that close or mention `number`. Git searches all stored
     /// events (descriptions, comments, reviews) for the number. A match in a text that was edited
-    /// or deleted later does not count.
+    /// or deleted later does not count. `first_event` identifies an issue.
     async fn add_mentioning(
         &self,
         cat: &mut CatFile,
-        kind: SubjectKind,
-        number: u64,
+        (kind, number): (SubjectKind, u64),
+        first_event: Option<&str>,
         links: &mut Links,
     ) -> Result<()> {
         let hosts = Hosts::builtin();
@@ -285,9 +301,11 @@ impl Local {
                     continue;
                 }
             };
-            let closes = kind == SubjectKind::Issue
-                && of == SubjectKind::PullRequest
-                && closing(&other.description, self.id(), &hosts).contains(&number);
+            let means = |pull: &StoredPull| {
+                is_named_issue(&pull.snapshot.closes, number, first_event)
+                    && closing(&other.description, self.id(), &hosts).contains(&number)
+            };
+            let closes = kind == SubjectKind::Issue && other.pull.as_ref().is_some_and(means);
             if closes {
                 links.closed_by.push(other.link);
             } else if other.texts().any(|t| is_named(t, &mut links.warnings)) {

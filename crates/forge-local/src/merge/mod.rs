@@ -30,16 +30,22 @@ impl Local {
     pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
         crate::pulls::require_open(&pull, "only an open pull request can be merged")?;
-        self.mergeability_of(&pull).await
+        Ok(self.mergeability_of(&pull).await?.0)
     }
 
-    /// Computes whether the open pull request `pull` can be merged.
-    pub(crate) async fn mergeability_of(&self, pull: &StoredPull) -> Result<Mergeability> {
+    /// Computes whether the open pull request `pull` can be merged. Also returns the error of a
+    /// merge if the head is older than a known one.
+    pub(crate) async fn mergeability_of(
+        &self,
+        pull: &StoredPull,
+    ) -> Result<(Mergeability, Option<Error>)> {
         let (base, head) = (pull.base()?, pull.head()?);
-        let (merged, contained) = tokio::join!(
+        let (merged, contained, old_head) = tokio::join!(
             self.git().merge_trees(base, head, false),
-            self.git().contains(base, head)
+            self.git().contains(base, head),
+            self.old_head_error(pull)
         );
+        let old_head = old_head?;
         let (state, conflicts) = match merged? {
             Merged::Clean(_) => (MergeState::Mergeable, Vec::new()),
             Merged::Conflicts(files) => (MergeState::Conflicting, files),
@@ -52,13 +58,14 @@ impl Local {
             _ if !(pull.head_exists && pull.base_exists) => "BLOCKED",
             // The base already contains the head.
             _ if contained? => "BLOCKED",
+            _ if old_head.is_some() => "BLOCKED",
             _ => "CLEAN",
         };
         let mut mergeability = Mergeability::new(state, status);
         mergeability.conflicts = conflicts;
         mergeability.head_oid = head.to_owned();
         mergeability.base_oid = base.to_owned();
-        Ok(mergeability)
+        Ok((mergeability, old_head))
     }
 
     pub(crate) async fn merge_pull(&self, number: u64, req: &MergeReq) -> Result<Outcome<Merge>> {
@@ -176,11 +183,17 @@ impl Local {
         Ok(())
     }
 
-    /// Returns the tips of base and head. Fails if a branch is missing.
+    /// Returns the tips of base and head. Fails if a branch is missing, or if the head is older
+    /// than a known one.
     async fn require_both_tips<'a>(&self, pull: &'a StoredPull) -> Result<(&'a str, &'a str)> {
         let (head, base) = (pull.head()?, pull.base()?);
         let (field, branch, oid) = match (pull.head_exists, pull.base_exists) {
-            (true, true) => return Ok((base, head)),
+            (true, true) => {
+                return match self.old_head_error(pull).await? {
+                    Some(error) => Err(error),
+                    None => Ok((base, head)),
+                };
+            }
             (false, _) => ("head", &pull.snapshot.head_branch, head),
             (true, false) => ("base", &pull.snapshot.base_branch, base),
         };
@@ -258,6 +271,7 @@ impl Local {
         pull: StoredPull,
         req: &MergeReq,
     ) -> Result<Outcome<Merge>> {
+        self.refuse_undone_merge(cat, &pull).await?;
         let commit = pull.snapshot.merge_commit.clone();
         let method = pull.snapshot.merge_method;
         let followed = self.retarget_dependents(cat, &pull).await;

@@ -82,6 +82,7 @@ impl Local {
         let mut snapshot = Snapshot::new(0, by.actor.clone(), by.at);
         snapshot.title = title.to_owned();
         snapshot.description.clone_from(&req.description);
+        snapshot.closes = self.bind_issues(&mut cat, &req.description).await?;
         snapshot.draft = req.draft;
         snapshot.base_branch = base;
         snapshot.base_oid = Some(base_oid.clone());

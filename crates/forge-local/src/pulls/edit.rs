@@ -83,9 +83,14 @@ impl Local {
             title.clone_into(&mut s.title);
             edited.title = Some(title.to_owned());
         }
-        if let Some(description) = edit.description.as_ref().filter(|d| **d != s.description) {
-            s.description.clone_from(description);
-            edited.description = Some(description.clone());
+        if let Some(description) = &edit.description {
+            // The same text can mean other issues than before.
+            let closes = self.bind_issues(cat, description).await?;
+            if *description != s.description || closes != s.closes {
+                s.description.clone_from(description);
+                s.closes = closes;
+                edited.description = Some(description.clone());
+            }
         }
         if let Some(base) = edit.base.as_ref().filter(|b| **b != s.base_branch) {
             require_open(pull, "only the base of an open pull request can be changed")?;

@@ -30,8 +30,9 @@ mod state;
 mod status;
 mod view;
 
-pub(crate) use branches::MergeBases;
+pub(crate) use branches::{MergeBases, MergeCommit};
 pub(crate) use edit::{change_assignees, change_labels};
+pub(crate) use links::is_named_issue;
 pub(crate) use list::{ScanStep, label_names};
 pub(crate) use state::require_open;
 pub(crate) use view::{shown_labels, warning_of};

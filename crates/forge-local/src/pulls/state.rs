@@ -12,7 +12,7 @@ use crate::{
     caps::LIMITS,
     ident::identity,
     merge::head_moved_warning,
-    pulls::MergeBases,
+    pulls::{MergeBases, MergeCommit},
     repos::DefaultSource,
     store::{
         AppendOutcome, IndexChange, NewEvent, PullEvent, RefChange, Snapshot, StoredPull,
@@ -139,6 +139,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
+            let mut undone = None;
             match pull.snapshot.state {
                 PrState::Closed => {}
                 PrState::Open => {
@@ -147,14 +148,10 @@ impl Local {
                         .unchanged_with_comment(&mut cat, pull, "open already", comment)
                         .await;
                 }
-                PrState::Merged => {
-                    let another = || OPEN_ANOTHER.clone();
-                    return Err(Error::precondition(
-                        Precondition::Merged,
-                        format!("#{number} is merged, so it cannot be reopened"),
-                    )
-                    .with_hint(comment_alone(number, comment).unwrap_or_else(another)));
-                }
+                PrState::Merged => match self.find_merge_commit(&mut cat, &pull).await? {
+                    MergeCommit::Undone(commit) => undone = Some(commit),
+                    found => return Err(reopen_error(&pull, &found, comment)),
+                },
             }
             let mut snapshot = pull.snapshot.clone();
             let (head, base) = (&snapshot.head_branch, &snapshot.base_branch);
@@ -164,9 +161,7 @@ impl Local {
             let base = self.tip_to_reopen(&mut cat, "base", base, recorded).await?;
             self.check_no_duplicate(&mut cat, &snapshot, Some(number))
                 .await?;
-            snapshot.state = PrState::Open;
-            snapshot.closed_at = None;
-            snapshot.merge_base = None;
+            snapshot.reopen();
             snapshot.head_oid = Some(head);
             snapshot.base_oid = Some(base);
             snapshot.comments += u64::from(comment.is_some());
@@ -176,7 +171,12 @@ impl Local {
             let mut draft = NewEvent::new(event, snapshot);
             draft.index = IndexChange::Opened;
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
+                AppendOutcome::Done(_) => {
+                    let mut outcome = self.after_write(&mut cat, number).await?;
+                    let warning = undone.map(|commit| undone_warning(number, &commit));
+                    outcome.warnings.extend(warning);
+                    return Ok(outcome);
+                }
                 AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
@@ -361,6 +361,30 @@ impl Local {
             old,
         }))
     }
+}
+
+/// Returns the error for reopening `pull`, which is merged.
+fn reopen_error(pull: &StoredPull, found: &MergeCommit, comment: Option<&str>) -> Error {
+    let number = pull.number;
+    let message = format!("#{number} is merged, so it cannot be reopened");
+    let error = Error::precondition(Precondition::Merged, message);
+    match (comment_alone(number, comment), found) {
+        (Some(hint), _) => error.with_hint(hint),
+        (None, MergeCommit::NotFetched { commit, remote }) => error.with_hint(format!(
+            "its merge commit {commit} is not on '{0}' here: run `git fetch {1}` and update '{0}'; \
+             open a new pull request for further changes",
+            text::one_line(&pull.snapshot.base_branch),
+            quoted(remote)
+        )),
+        (None, _) => error.with_hint(&OPEN_ANOTHER),
+    }
+}
+
+fn undone_warning(number: u64, commit: &str) -> Warning {
+    Warning::new(format!(
+        "the merge of #{number} as {commit} counts as undone, because the base branch has this \
+         commit no more; issues that it closed stay closed"
+    ))
 }
 
 /// Returns the hint for a refused change that had a comment: add only the comment.

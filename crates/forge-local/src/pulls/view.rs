@@ -19,7 +19,11 @@ impl Local {
     pub(crate) async fn view_pull(&self, number: u64, fields: PrFields) -> Result<PullRequest> {
         let mut cat = self.store.cat();
         let pull = self.store.read(&mut cat, number).await?;
-        self.present(&mut cat, pull, fields).await
+        let missing_merge = self.missing_merge_warning(&mut cat, &pull).await;
+        let mut view = self.present(&mut cat, pull, fields).await?;
+        let warning = missing_merge.unwrap_or_else(|e| Some(warning_of(&e)));
+        view.warnings.extend(warning);
+        Ok(view)
     }
 
     /// Converts `pull`, with the optional parts (such as reviews) that `fields` selects.
@@ -126,7 +130,10 @@ impl Local {
         }
         if wants(PrFields::MERGEABILITY) && pull.is_open() {
             match self.mergeability_of(pull).await {
-                Ok(mergeability) => view.mergeability = Some(mergeability),
+                Ok((mergeability, old_head)) => {
+                    view.mergeability = Some(mergeability);
+                    view.warnings.extend(old_head.as_ref().map(warning_of));
+                }
                 Err(e) => {
                     let unread = warning_of(&e).of_section("mergeability");
                     view.warnings.push(unread);

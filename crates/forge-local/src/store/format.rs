@@ -3,11 +3,13 @@
 use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
 use serde::Deserialize;
 
-/// The format version of pull requests and plain issues.
+/// The format version of plain pull requests and issues.
 ///
 /// Every new field needs a higher format version. Stored files are rewritten as a whole, so an
 /// older version of forge would otherwise drop the fields that it does not know.
 pub(crate) const FORMAT: u32 = 1;
+/// The format version of a pull request whose description closes issues.
+pub(crate) const PULL_FORMAT: u32 = 2;
 /// The format version of a deleted issue, and of an issue with custom field values or relations.
 pub(crate) const ISSUE_FORMAT: u32 = 2;
 /// The format version of the labels. Format 1 also had `next`, the id of the next label.
@@ -36,6 +38,8 @@ pub(crate) enum Unreadable {
     /// A newer version of forge has written the object in the format `found`. This version reads
     /// formats up to `newest`.
     Newer { found: u32, newest: u32 },
+    /// The clone has only the newest `found` of `recorded` events, because it is shallow.
+    Shallow { found: u64, recorded: u64 },
     /// The object is damaged. The text completes the sentence of an error message.
     Damaged(String),
     /// The file of the record is missing. It was never written, or a partial clone left it out: git
@@ -123,6 +127,13 @@ impl Unreadable {
                      elsewhere look at it with 'git log --first-parent {name}', and \
                      'git update-ref -d {name}' {undo}"
                 ),
+            ),
+            Self::Shallow { found, recorded } => (
+                format!(
+                    "this clone is shallow and has {found} of its {recorded} events, and the others \
+                     can decide what holds now"
+                ),
+                "run `git fetch --unshallow --no-prune` and try again".to_owned(),
             ),
             Self::Damaged(why) => (
                 text::one_line(&why).into_owned(),

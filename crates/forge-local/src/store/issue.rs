@@ -258,10 +258,29 @@ impl EventStore {
         Ok(all)
     }
 
+    /// Returns the commits of the first events of issues, which identify them in all clones. An
+    /// entry is `None` if the commit is missing.
+    ///
+    /// # Errors
+    /// `git` if git cannot be run.
+    pub async fn first_events(
+        &self,
+        cat: &mut CatFile,
+        issues: &[&StoredIssue],
+    ) -> Result<Vec<Option<String>>> {
+        let name = |issue: &&StoredIssue| match issue.snapshot.events.checked_sub(1) {
+            Some(back) => format!("{}~{back}", issue.tip),
+            None => String::new(),
+        };
+        let names: Vec<String> = issues.iter().map(name).collect();
+        let found = cat.info_many(&names).await?;
+        Ok(found.into_iter().map(|info| Some(info?.oid)).collect())
+    }
+
     /// Reads the events of `issue`, oldest first.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged, or if the events take too much memory.
+    /// `protocol` if an event is damaged or missing, or if the events take too much memory.
     pub async fn issue_log(
         &self,
         cat: &mut CatFile,
@@ -269,7 +288,10 @@ impl EventStore {
     ) -> Result<Vec<LoggedEvent<IssueEvent>>> {
         let number = issue.number();
         let events = self.events(cat, &issue.tip, |why| broken(number, why));
-        Ok(events.await?.0)
+        let (events, _) = events.await?;
+        self.check_event_count(events.len() as u64, issue.snapshot.events)
+            .map_err(|why| broken(number, why))?;
+        Ok(events)
     }
 
     /// Writes an event of an issue. If `before` is `None`, this is the first event of the issue. A
@@ -277,7 +299,7 @@ impl EventStore {
     /// changed. The inner `Err` means that another writer was faster.
     ///
     /// # Errors
-    /// `git` if git cannot write.
+    /// `git` if git cannot write; `protocol` if events of the issue are missing.
     pub async fn write_issue(
         &self,
         before: Option<&StoredIssue>,
@@ -286,6 +308,12 @@ impl EventStore {
         event: IssueEvent,
         unmoved: Vec<RefChange>,
     ) -> Result<Result<StoredIssue, RefConflict>> {
+        if let Some(before) = before {
+            let whole = self
+                .check_chain(&before.tip, before.snapshot.events)
+                .await?;
+            whole.map_err(|why| broken(before.number(), why))?;
+        }
         snapshot.events += 1;
         snapshot.updated_at = by.at;
         snapshot.format = snapshot.lowest_format();

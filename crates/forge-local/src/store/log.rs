@@ -7,7 +7,8 @@ use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
 use super::{
-    EventStore, LogEntry, PullEvent, StoredPull, event::event_json, read::broken, shared::KeptLog,
+    EventStore, LogEntry, PullEvent, StoredPull, Unreadable, event::event_json, read::broken,
+    shared::KeptLog,
 };
 
 /// Maximum number of event commits that are in memory at once.
@@ -39,8 +40,17 @@ impl EventStore {
     /// `cat`.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged, or if the events take more than [`MAX_LOG_WEIGHT`].
+    /// `protocol` if an event is damaged or missing, or if the events take more than
+    /// [`MAX_LOG_WEIGHT`].
     pub async fn log(&self, cat: &mut CatFile, pull: &StoredPull) -> Result<Log> {
+        let log = self.cached_log(cat, pull).await?;
+        let recorded = pull.snapshot.events;
+        self.check_event_count(log.events.len() as u64, recorded)
+            .map_err(|why| broken(pull.number, why))?;
+        Ok(log)
+    }
+
+    async fn cached_log(&self, cat: &mut CatFile, pull: &StoredPull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
         let Some(shared) = &self.shared else {
             let (events, _) = self.events(cat, &pull.tip, bad).await?;
@@ -70,6 +80,40 @@ impl EventStore {
             weight,
         });
         Ok(Log { events })
+    }
+
+    /// Fails if a chain has fewer events than its last one records. A shallow fetch brings the
+    /// newest events alone, and the missing ones can have a claim, a verdict or a comment.
+    pub fn check_event_count(&self, found: u64, recorded: u64) -> Result<(), Unreadable> {
+        if found >= recorded {
+            return Ok(());
+        }
+        Err(match self.is_shallow() {
+            true => Unreadable::Shallow { found, recorded },
+            false => {
+                format!("its last event counts {recorded} events, and {found} are there").into()
+            }
+        })
+    }
+
+    /// Fails if the chain that ends with `tip` is cut, so that nothing is written on top of it.
+    /// Starts a git process only in a shallow clone.
+    ///
+    /// # Errors
+    /// `git` if git cannot be run; the inner error if events are missing.
+    pub async fn check_chain(&self, tip: &str, recorded: u64) -> Result<Result<(), Unreadable>> {
+        if !self.is_shallow() {
+            return Ok(Ok(()));
+        }
+        let args = ["rev-list", "--first-parent", "--count", "--end-of-options"];
+        let count = self.git.run_ok(args.into_iter().chain([tip])).await?;
+        let found = String::from_utf8_lossy(&count).trim().parse().unwrap_or(0);
+        Ok(self.check_event_count(found, recorded))
+    }
+
+    /// Returns true if git fetched only the newest commits of some branches.
+    pub fn is_shallow(&self) -> bool {
+        self.common_dir.join("shallow").exists()
     }
 
     /// Extends cached events up to `tip`. Also returns the memory of all events, in bytes. Returns

@@ -22,7 +22,7 @@ mod write_retry;
 
 pub(crate) use event::{Edited, LogEntry, MergeIntent, OpenedThread, PullEvent};
 pub(crate) use forge_core::pull_filter::same_login;
-pub(crate) use format::{FORMAT, ISSUE_FORMAT, LABELS_FORMAT, Unreadable, check_room};
+pub(crate) use format::{FORMAT, ISSUE_FORMAT, LABELS_FORMAT, PULL_FORMAT, Unreadable, check_room};
 pub(crate) use index::{Index, NumberRanges};
 pub(crate) use issue::{IssueSnapshot, StoredIssue};
 pub(crate) use issue_event::{IssueChanges, IssueEvent};
@@ -30,7 +30,7 @@ pub(crate) use log::{Log, LoggedEvent};
 pub(crate) use read::{LoadedIndex, PullRead, StoredPull};
 pub(crate) use refs::{LABELS, LABELS_FILE, branch as branch_ref, issue as issue_ref};
 pub use shared::StoreCache;
-pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot};
+pub(crate) use snapshot::{LabelRef, LatestReview, NamedIssue, Snapshot};
 pub(crate) use transaction::{RefChange, RefConflict};
 pub(crate) use write::{AppendOutcome, IndexChange, NewEvent};
 pub(crate) use write_retry::{WriteRetry, random};

@@ -8,7 +8,7 @@ use forge_core::{
 use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Unreadable, check_room, event::MergeIntent, refs};
+use super::{FORMAT, PULL_FORMAT, Unreadable, check_room, event::MergeIntent, refs};
 
 /// The state of a pull request, as stored in `pull.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,19 @@ pub(crate) struct Snapshot {
     pub comments: u64,
     /// Number of events in the chain of this pull request.
     pub events: u64,
+    /// The issues that the description closes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closes: Vec<NamedIssue>,
+}
+
+/// An issue whose number a description has, as it was when the description was written. Another
+/// clone may have given the same number to another issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NamedIssue {
+    pub number: u64,
+    /// The commit of the issue's first event. `None` if there was no issue with this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<String>,
 }
 
 /// A label on a pull request. The id identifies the label, because another label may get the same
@@ -102,6 +115,17 @@ impl Snapshot {
             latest_reviews: Vec::new(),
             comments: 0,
             events: 0,
+            closes: Vec::new(),
+        }
+    }
+
+    /// Returns the lowest format version that has all fields in use, so that older versions of
+    /// forge can read the pull request.
+    pub fn lowest_format(&self) -> u32 {
+        if self.closes.is_empty() {
+            FORMAT
+        } else {
+            PULL_FORMAT
         }
     }
 
@@ -125,7 +149,7 @@ impl Snapshot {
     /// Parses the blob of pull request `number`.
     pub fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
         Unreadable::check_weight("pull.json", data)?;
-        Unreadable::check_format("pull.json", data, FORMAT)?;
+        Unreadable::check_format("pull.json", data, PULL_FORMAT)?;
         let snapshot: Self = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
         if snapshot.number != number {
             return Err(format!("pull.json says that it is #{}", snapshot.number).into());
@@ -215,6 +239,17 @@ impl Snapshot {
         same_login(&review.author.login, &self.author.login)
     }
 
+    /// Makes a closed pull request open again, or a merged one whose merge was undone.
+    pub fn reopen(&mut self) {
+        self.state = PrState::Open;
+        self.closed_at = None;
+        self.merge_base = None;
+        self.merged_at = None;
+        self.merged_by = None;
+        self.merge_commit = None;
+        self.merge_method = None;
+    }
+
     /// Records that the merge announced by `intent` is done.
     pub fn finish_merge(&mut self, intent: &MergeIntent) {
         self.state = PrState::Merged;
@@ -290,14 +325,14 @@ mod tests {
         assert!(matches!(other, Unreadable::Damaged(why) if why.contains("#7")));
         let newer = String::from_utf8(bytes)
             .unwrap()
-            .replace("\"format\": 1", "\"format\": 2");
+            .replace("\"format\": 1", "\"format\": 3");
         let newer = Snapshot::decode(newer.as_bytes(), 7).unwrap_err();
         assert!(
             matches!(
                 newer,
                 Unreadable::Newer {
-                    found: 2,
-                    newest: 1
+                    found: 3,
+                    newest: 2
                 }
             ),
             "{newer:?}"

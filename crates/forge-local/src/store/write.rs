@@ -5,7 +5,7 @@ use forge_git::{CatFile, RawCommit, Signing, signature};
 
 use super::{
     EventStore, Index, LogEntry, PullEvent, RefChange, RefConflict, Snapshot, StoredPull,
-    WriteRetry, refs,
+    WriteRetry, read::broken, refs,
 };
 use crate::ident::CommitIdentity;
 
@@ -147,11 +147,23 @@ impl EventStore {
             before,
             after,
         } = draft;
+        if let Some(tip) = &previous {
+            let whole = self.check_chain(tip, pull.snapshot.events).await?;
+            whole.map_err(|why| broken(pull.number, why))?;
+        }
         let recorded = previous.as_ref().and(pull.snapshot.head_oid.clone());
         snapshot.events += 1;
         snapshot.updated_at = by.at;
+        snapshot.format = snapshot.lowest_format();
         if pull.is_open() && snapshot.state != PrState::Merged {
-            snapshot.head_oid.clone_from(&pull.head_oid);
+            // A clone that lacks the newest head must not record its older one.
+            let is_old = match (&recorded, &pull.head_oid) {
+                (Some(_), Some(head)) => self.is_old_head(&pull, head).await?,
+                _ => false,
+            };
+            if !is_old {
+                snapshot.head_oid.clone_from(&pull.head_oid);
+            }
             snapshot.base_oid.clone_from(&pull.base_oid);
         }
         let mut parents = match &previous {
@@ -214,6 +226,24 @@ impl EventStore {
         pull.snapshot = snapshot;
         pull.unrecorded_merge = None;
         Ok(AppendOutcome::Done(Box::new(pull)))
+    }
+
+    /// Returns true if `head` is an earlier head of the open pull request `pull` than the recorded
+    /// one. False if the recorded head was a tip of the branch in this repository: somebody then
+    /// moved the branch back here.
+    ///
+    /// # Errors
+    /// `git` if git cannot be run.
+    pub async fn is_old_head(&self, pull: &StoredPull, head: &str) -> Result<bool> {
+        let Some(recorded) = pull.snapshot.head_oid.as_deref() else {
+            return Ok(false);
+        };
+        // Each recorded head is a parent of its event.
+        if recorded == head || !self.git.contains(&pull.tip, head).await? {
+            return Ok(false);
+        }
+        let name = refs::branch(&pull.snapshot.head_branch);
+        Ok(!self.git.was_tip(&name, recorded).await?)
     }
 
     async fn index_change(

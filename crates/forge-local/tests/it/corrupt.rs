@@ -443,7 +443,7 @@ async fn stored_option_like_commit_id_is_refused() {
 async fn newer_format_refuses_writes_and_keeps_refs() {
     let (repo, local) = three().await;
     let json = repo.git(&["show", "refs/forge/pulls/2:pull.json"]);
-    let newer = json.replace("\"format\": 1", "\"format\": 2");
+    let newer = json.replace("\"format\": 1", "\"format\": 3");
     let newer = newer.replacen('{', "{\"added_later\": true,", 1);
     let newer = commit_with(&repo, "pull.json", &newer);
     repo.git(&["update-ref", "refs/forge/pulls/2", &newer]);

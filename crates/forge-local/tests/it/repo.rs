@@ -14,7 +14,7 @@ use forge_core::{
 use forge_local::Local;
 
 pub struct Repo {
-    _dir: tempfile::TempDir,
+    _dir: Arc<tempfile::TempDir>,
     pub path: PathBuf,
 }
 
@@ -35,7 +35,10 @@ impl Repo {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap().join("repo");
         std::fs::create_dir(&path).unwrap();
-        let repo = Self { _dir: dir, path };
+        let repo = Self {
+            _dir: Arc::new(dir),
+            path,
+        };
         let mut args = vec!["init", "--quiet", "--initial-branch=main"];
         args.extend(init);
         repo.git(&args);
@@ -79,9 +82,14 @@ impl Repo {
 
     /// Stores `json` as the state of issue `number`, like another program could.
     pub fn store_issue(&self, number: u64, json: &str) -> String {
-        self.write(".git/issue.json", json);
-        let blob = self.git(&["hash-object", "-w", ".git/issue.json"]);
-        self.write(".git/tree", &format!("100644 blob {blob}\tissue.json\n"));
+        self.store(&format!("issues/{number}"), "issue.json", json)
+    }
+
+    /// Stores `json` as the file with the state of a pull request or an issue.
+    pub fn store(&self, below_forge: &str, file: &str, json: &str) -> String {
+        self.write(".git/state.json", json);
+        let blob = self.git(&["hash-object", "-w", ".git/state.json"]);
+        self.write(".git/tree", &format!("100644 blob {blob}\t{file}\n"));
         let tree = Command::new("git")
             .current_dir(&self.path)
             .arg("mktree")
@@ -89,7 +97,7 @@ impl Repo {
             .output()
             .unwrap();
         let tree = String::from_utf8(tree.stdout).unwrap();
-        let name = format!("refs/forge/issues/{number}");
+        let name = format!("refs/forge/{below_forge}");
         let commit = self.git(&["commit-tree", tree.trim(), "-p", &name, "-m", "x"]);
         self.git(&["update-ref", &name, &commit]);
         commit
@@ -107,6 +115,22 @@ impl Repo {
             &clone,
             &["fetch", "--quiet", "origin", &specs[0], &specs[1]],
         );
+        clone
+    }
+
+    /// Clones the repository into a directory that is named after the user `login`.
+    pub fn clone_for(&self, login: &str, options: &[&str]) -> Self {
+        let path = self.path.with_file_name(login);
+        let url = format!("file://{}", self.path.display());
+        let mut args = vec!["clone", "--quiet"];
+        args.extend(options);
+        args.extend([url.as_str(), path.to_str().unwrap()]);
+        self.git(&args);
+        let clone = Self {
+            _dir: Arc::clone(&self._dir),
+            path,
+        };
+        clone.user(login);
         clone
     }
 
