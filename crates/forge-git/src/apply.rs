@@ -10,8 +10,9 @@ use crate::{
 };
 
 /// Endings of git's messages about a file to which a patch does not apply.
-const REFUSALS: [&str; 4] = [
+const REFUSALS: [&str; 5] = [
     ": patch does not apply",
+    ": already exists in working directory",
     ": does not exist in index",
     ": already exists in index",
     ": does not match index",
@@ -179,15 +180,12 @@ impl Git {
             .await?;
         let unmerged = String::from_utf8_lossy(&unmerged).into_owned();
         let said = String::from_utf8_lossy(&applied.stderr).into_owned();
-        let refused = said.lines().filter_map(|line| {
-            let line = line.strip_prefix("error: ")?;
-            REFUSALS.iter().find_map(|end| line.strip_suffix(*end))
-        });
         let conflicting = unmerged.split('\0').filter_map(|entry| {
             let (_, path) = entry.split_once('\t')?;
-            Some(path)
+            Some(path.to_owned())
         });
-        let mut files: Vec<String> = refused.chain(conflicting).map(str::to_owned).collect();
+        let mut files = files_that_refuse(&said);
+        files.extend(conflicting);
         files.sort();
         files.dedup();
         match files.is_empty() {
@@ -195,6 +193,18 @@ impl Git {
             false => Ok(ApplyResult::Conflicts(files)),
         }
     }
+}
+
+/// Returns the files that git's messages name because a patch does not apply to them, sorted.
+pub(crate) fn files_that_refuse(stderr: &str) -> Vec<String> {
+    let refused = stderr.lines().filter_map(|line| {
+        let line = line.strip_prefix("error: ")?;
+        REFUSALS.iter().find_map(|end| line.strip_suffix(*end))
+    });
+    let mut files: Vec<String> = refused.map(str::to_owned).collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -27,6 +27,7 @@ use forge_core::{
 use forge_http::Http;
 
 mod address_policy;
+mod applied;
 mod attachments;
 mod blocking;
 mod cache;

@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     Error, ErrorKind, Page, PageReq, PrId, Result, Warning,
-    model::{Commit, Diff, DiffFormat, DiffReq, FileChange, Rounds},
+    model::{Commit, Diff, DiffFormat, DiffReq, FileChange, LocalClone, Rounds},
     text::one_line,
 };
 use futures::stream;
 
-use super::{record::TangledPull, view::LocatedPull};
+use super::{
+    record::{Content, TangledPull},
+    view::LocatedPull,
+};
 use crate::{
-    Era, Tangled, page,
+    Era, Tangled, applied, page,
     patch::{self, Patch},
     repository::TangledRepository,
 };
@@ -63,6 +66,7 @@ impl Tangled {
                 "a round is stored as a patch, so its number of context lines is fixed",
             ));
         }
+        warnings.extend(differs_from_applied(located, round, patch, req.clone.as_ref()).await);
         let head_oid = head_id(&located.pull, round, patch);
         let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(body)])));
         diff.warnings = warnings;
@@ -211,6 +215,22 @@ pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
         "forge does not merge {name}: git may apply other changes than the ones shown, because the \
          patch {why}"
     )))
+}
+
+/// Applies a round in a scratch repository, if there is a clone, and returns a warning if git makes
+/// other changes of it than it shows.
+pub(super) async fn differs_from_applied(
+    located: &LocatedPull,
+    round: usize,
+    patch: &Patch,
+    clone: Option<&LocalClone>,
+) -> Option<Warning> {
+    let content = located.pull.rounds.get(round).map(|round| &round.content);
+    let is_patch = matches!(content, Some(Content::Blob(_) | Content::Text { .. }));
+    match clone.filter(|_| is_patch && patch.fault().is_none()) {
+        Some(clone) => applied::difference_warning(clone, &located.pull.base, patch).await,
+        None => None,
+    }
 }
 
 /// Returns the id of the head of a round, in the form of

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{
     head_branch,
     merge_claim::{drop_unproved_warning, find_merge_claim},
-    merge_detection::{MergeDetection, Until, subject_of},
+    merge_detection::{ExpectedTree, MergeDetection, Until, subject_of},
     record::TangledPull,
     state::EffectiveState,
     status::Status,
@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     Era, KnotFields, Tangled,
+    applied::{self, RoundTrial},
     hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
     ingest::Seen,
     knot::{Checked, KnotBranch, merge_input, no_branch},
@@ -152,6 +153,7 @@ impl Tangled {
             (Checked::Clean, Some(doubt)) => return Err(doubt),
             (other, _) => return Err(refusal(&located, other)),
         }
+        let expected = expected_tree(&located, &before, req, &patch).await?;
         self.ensure_unchanged(&located).await?;
         let input = merge_input(&self.settings.dialects, repository, &pull.base, text);
         let of = &self.settings.dialects.inputs.knot;
@@ -161,7 +163,9 @@ impl Tangled {
         let merged = self
             .knot_call(repository, Idempotency::Write, method, input, older)
             .await;
-        let after = self.landed(&located, &patch, &before, req, merged).await?;
+        let after = self
+            .landed(&located, &patch, &before, req, expected, merged)
+            .await?;
         self.record_merge(&located, &after, req, standing, false)
             .await
     }
@@ -207,6 +211,7 @@ impl Tangled {
         patch: &Patch,
         before: &KnotBranch,
         req: &MergeReq,
+        expected: Option<ExpectedTree<'_>>,
         merged: Result<Value>,
     ) -> Result<KnotBranch> {
         let (repository, pull) = (&located.repository, &located.pull);
@@ -222,8 +227,10 @@ impl Tangled {
             Err(e) => (MergeDetection::Unknown(e.message().to_owned()), None),
             Ok(None) => (MergeDetection::No, None),
             Ok(Some(after)) => {
-                let (from, to) = (before.hash.as_str(), after.hash.as_str());
-                let landed = self.landed_between(located, patch, from, to, name).await;
+                let range = (before.hash.as_str(), after.hash.as_str());
+                let landed = self
+                    .landed_between(located, patch, range, name, expected)
+                    .await;
                 let landed =
                     landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
                 (landed, Some(after))
@@ -446,6 +453,60 @@ fn refusal(located: &LocatedPull, checked: Checked) -> Error {
         )
         .with_hint("try again later: nothing was merged"),
         Checked::Clean => Error::new(ErrorKind::Internal, "a clean merge was refused"),
+    }
+}
+
+/// Applies a round to the tip of its target branch in a scratch repository, if the clone of the
+/// request has this commit. Returns the tree that the merge makes.
+///
+/// # Errors
+/// `precondition_failed` if git refuses the round, or makes other changes of it than it shows.
+async fn expected_tree<'a>(
+    located: &LocatedPull,
+    tip: &KnotBranch,
+    req: &'a MergeReq,
+    patch: &Patch,
+) -> Result<Option<ExpectedTree<'a>>> {
+    let Some(clone) = &req.clone else {
+        return Ok(None);
+    };
+    let (uri, base) = (&located.pull.record.uri, one_line(&located.pull.base));
+    match applied::try_round(clone, &tip.hash, patch).await? {
+        None => Ok(None),
+        Some(RoundTrial::AsShown { tree }) => Ok(Some(ExpectedTree { clone, tree })),
+        Some(RoundTrial::Differs(why)) => Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "cannot merge {uri}: git makes other changes of its newest round than the ones \
+                 shown: {why}"
+            ),
+        )
+        .with_hint(
+            Hint::new(
+                "have its author rebase the change onto the target branch, and submit another \
+                 round as `git format-patch` prints it",
+            )
+            .with_action(resubmit(uri)),
+        )),
+        Some(RoundTrial::Refused { why, files }) => Err(Error::precondition(
+            Precondition::Conflicts(files),
+            format!(
+                "{uri} does not apply to '{base}' at {}, although the knot says that it does: {why}",
+                tip.hash
+            ),
+        )
+        .with_hint(rebase_first(uri))),
+        Some(RoundTrial::TooLarge(why)) => Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "cannot merge {uri}: its newest round is too large to compare what it shows with \
+                 what git makes of it: {why}"
+            ),
+        )
+        .with_hint(
+            "have its author split the change, or merge it from a directory outside of the clone, \
+             where nothing is compared",
+        )),
     }
 }
 

@@ -6,12 +6,12 @@
 
 use std::collections::HashSet;
 
-use forge_core::{Result, Timestamp, text::one_line};
+use forge_core::{Result, Timestamp, model::LocalClone, text::one_line};
 use serde_json::Value;
 
 use super::view::LocatedPull;
 use crate::{
-    KnotAnswers, Tangled,
+    KnotAnswers, Tangled, applied,
     patch::{self, Patch, PatchMail},
     repository::TangledRepository,
 };
@@ -35,6 +35,29 @@ pub(super) enum MergeDetection {
     Perhaps(String),
     /// It cannot be determined whether the branch has the change, for this reason.
     Unknown(String),
+}
+
+/// The tree that a merge makes on the branch as it was before.
+#[derive(Clone, Debug)]
+pub(super) struct ExpectedTree<'a> {
+    /// The clone in which the round was applied.
+    pub clone: &'a LocalClone,
+    /// Id of the tree, hex.
+    pub tree: String,
+}
+
+impl ExpectedTree<'_> {
+    /// Compares the tree with the one that the new commits of the branch make.
+    async fn detect(&self, before: &str, theirs: &Patch) -> Result<MergeDetection> {
+        let made = applied::tree_of_commits(self.clone, before, theirs).await?;
+        Ok(match made {
+            Some(tree) if tree == self.tree => MergeDetection::Yes,
+            Some(_) => MergeDetection::No,
+            None => MergeDetection::Unknown(
+                "the commits that the knot shows do not apply to the branch as it was".to_owned(),
+            ),
+        })
+    }
 }
 
 /// How far back a log is read.
@@ -162,22 +185,29 @@ impl Tangled {
 
     /// Searches the commits from `before` to the tip `after` for the changes of a patch.
     ///
-    /// If these commits are exactly the changes, one request proves it. `name` is the subject that
-    /// the commit of a plain diff has.
+    /// If these commits are exactly the changes, one request proves it. They must also make the
+    /// `expected` tree, if it is known: equal lines can be at another place. `name` is the subject
+    /// that the commit of a plain diff has.
     pub(super) async fn landed_between(
         &self,
         located: &LocatedPull,
         patch: &Patch,
-        before: &str,
-        after: &str,
+        (before, after): (&str, &str),
         name: String,
+        expected: Option<ExpectedTree<'_>>,
     ) -> Result<MergeDetection> {
         // The comparison may fail because others have pushed more commits than forge reads. Then
         // the log is searched instead.
         if let Ok(compared) = self.compare(&located.repository, before, after).await {
             let theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-            if is_whole_change(&theirs, patch, &name) {
-                return Ok(MergeDetection::Yes);
+            match expected {
+                // The tree decides. The knot can print the same change in other lines: a renamed
+                // file, or another choice of equal lines.
+                Some(expected) if are_same_commits(&theirs, patch, &name) => {
+                    return expected.detect(before, &theirs).await;
+                }
+                None if is_whole_change(&theirs, patch, &name) => return Ok(MergeDetection::Yes),
+                _ => {}
             }
         }
         let until = Until::Commit(before);
@@ -274,7 +304,8 @@ impl Tangled {
         let follows =
             |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
         let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(MAX_ALIKE).collect();
-        let mut missing: Vec<&PatchMail> = mails.iter().collect();
+        // The printed commits, oldest first.
+        let mut printed: Vec<PatchMail> = Vec::new();
         for run in runs {
             let base = run.last().and_then(|oldest| oldest.parent.as_deref());
             let head = run.first().and_then(|newest| newest.oid.as_deref());
@@ -282,9 +313,10 @@ impl Tangled {
                 continue;
             };
             let compared = self.compare(repository, base, head).await?;
-            let theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
-            missing.retain(|mail| !theirs.mails.iter().any(|it| is_same(it, mail)));
-            if missing.is_empty() {
+            let mut theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
+            theirs.mails.append(&mut printed);
+            printed = theirs.mails;
+            if has_in_order(&printed, mails, is_same) {
                 return Ok(true);
             }
         }
@@ -319,13 +351,36 @@ fn makes_diff(theirs: &Patch, ours: &Patch) -> bool {
 
 /// Returns true if the knot's patch has exactly the commits of `ours`, in the same order.
 fn is_whole_change(theirs: &Patch, ours: &Patch, name: &str) -> bool {
+    let has_same_lines = match ours.mails.as_slice() {
+        [] => makes_diff(theirs, ours),
+        mails => (theirs.mails.iter().zip(mails)).all(|(made, mail)| is_same(made, mail)),
+    };
+    has_same_lines && are_same_commits(theirs, ours, name)
+}
+
+/// Returns true if the knot's patch has commits of the same subjects, authors and times as `ours`,
+/// in the same order and no others, whatever they change. `name` is the subject of a plain diff.
+fn are_same_commits(theirs: &Patch, ours: &Patch, name: &str) -> bool {
     match (theirs.mails.as_slice(), ours.mails.as_slice()) {
-        ([made], []) => bare(&made.subject) == bare(name) && makes_diff(theirs, ours),
+        ([made], []) => bare(&made.subject) == bare(name),
         (theirs, ours) => {
             let mut pairs = theirs.iter().zip(ours);
-            !ours.is_empty() && theirs.len() == ours.len() && pairs.all(|(a, b)| is_same(a, b))
+            let is_one = |made: &PatchMail, mail: &PatchMail| {
+                key_of(made) == key_of(mail) && name_in_commit(made) == name_in_commit(mail)
+            };
+            !ours.is_empty()
+                && theirs.len() == ours.len()
+                && pairs.all(|(made, mail)| is_one(made, mail))
         }
     }
+}
+
+/// Returns true if each element of `wanted` has an element of its own in `found`, in the same order.
+fn has_in_order<F, W>(found: &[F], wanted: &[W], is_it: impl Fn(&F, &W) -> bool) -> bool {
+    let mut found = found.iter();
+    wanted
+        .iter()
+        .all(|wanted| found.any(|candidate| is_it(candidate, wanted)))
 }
 
 fn key_of(mail: &PatchMail) -> Key<'_> {
@@ -340,18 +395,29 @@ fn key_of(mail: &PatchMail) -> Key<'_> {
 pub(super) fn is_same(theirs: &PatchMail, ours: &PatchMail) -> bool {
     let diff = |mail: &PatchMail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
     key_of(theirs) == key_of(ours)
+        && name_in_commit(theirs) == name_in_commit(ours)
         && patch::same_changes(diff(theirs).as_bytes(), diff(ours).as_bytes())
+}
+
+/// Returns the author's name as git writes it into a commit: without punctuation at both ends
+/// (`ident.c`, `strbuf_addstr_without_crud`).
+fn name_in_commit(mail: &PatchMail) -> &str {
+    let is_dropped = |c: char| c <= ' ' || ".,:;<>\"\\'".contains(c);
+    mail.author.name.trim_matches(is_dropped)
 }
 
 /// Returns the commits of a log that can be those of a series, newest first.
 ///
 /// Commit ids are not compared, because a merge on tangled applies each commit under a new id.
-/// Returns no commits if one commit of the series is missing or was reverted.
+/// Returns no commits if one commit of the series is missing, was reverted, or comes before a commit
+/// that it follows in the series. Two equal mails need two commits.
 fn of_series<'a>(log: &'a [Made], mails: &[PatchMail]) -> Vec<&'a Made> {
     let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
     let found = not_reverted(log, |made| wanted.contains(&made.key()));
-    let there: HashSet<Key<'_>> = found.iter().map(|made| made.key()).collect();
-    match there.len() == wanted.len() {
+    let newest_first: Vec<&PatchMail> = mails.iter().rev().collect();
+    match has_in_order(&found, &newest_first, |made, mail| {
+        made.key() == key_of(mail)
+    }) {
         true => found,
         false => Vec::new(),
     }
@@ -517,6 +583,19 @@ mod tests {
             let log: Vec<Made> = log.iter().map(|s| made(s)).collect();
             assert_eq!(holds(&log, &two), there, "{log:?}");
         }
+        // Each mail needs a commit of its own, in the order of the series.
+        let twice = mails(&["One", "One", "Two"]);
+        for (log, there) in [
+            (&["Two", "One", "One"][..], true),
+            (&["Two", "More", "One", "More", "One"], true),
+            (&["Two", "One"], false),
+            (&["One", "Two", "One"], false),
+            (&["Two", "Two", "One"], false),
+        ] {
+            let log: Vec<Made> = log.iter().map(|s| made(s)).collect();
+            assert_eq!(holds(&log, &twice), there, "{log:?}");
+        }
+        assert!(!holds(&[made("One"), made("Two")], &mails(&["One", "Two"])));
         let other = |change: fn(&mut Made)| {
             let mut log = vec![made("Two"), made("One")];
             log.iter_mut().for_each(change);
@@ -543,6 +622,38 @@ mod tests {
         ] {
             assert_eq!(is_same(&theirs, &ours), same, "{theirs:?}");
         }
+    }
+
+    #[test]
+    fn mails_match_by_name_of_author() {
+        let mail = |name: &str, email: &str| {
+            let mut mail = mails(&["One"]).remove(0);
+            mail.diff = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
+            (mail.author.name, mail.author.email) = (name.to_owned(), email.to_owned());
+            mail
+        };
+        let ours = mail("Ada L.", "a@x.example");
+        for (theirs, same) in [
+            (mail("Ada L.", "a@x.example"), true),
+            // git writes no punctuation at the ends of a name.
+            (mail("Ada L", "a@x.example"), true),
+            (mail("Eve", "a@x.example"), false),
+            (mail("", "a@x.example"), false),
+            (mail("Ada L.", "e@x.example"), false),
+        ] {
+            assert_eq!(is_same(&theirs, &ours), same, "{theirs:?}");
+        }
+        let wanted = [ours.clone(), ours.clone()];
+        assert!(!has_in_order(&wanted[..1], &wanted, is_same));
+        assert!(has_in_order(&wanted, &wanted, is_same));
+        let eve = mail("Eve", "a@x.example");
+        assert!(has_in_order(
+            &[ours.clone(), eve.clone(), ours.clone()],
+            &wanted,
+            is_same
+        ));
+        let swapped = [eve.clone(), ours.clone()];
+        assert!(!has_in_order(&swapped, &[ours, eve], is_same));
     }
 
     #[test]

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod applied;
 mod bounds;
 mod branches;
 mod bytes;
