@@ -556,15 +556,10 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     merged(files.collect())
 }
 
-/// Returns true if two diffs are equal except for `index` lines, which can shorten blob ids
-/// differently.
+/// Returns true if two diffs have the same result. `index` lines can shorten blob ids differently.
 pub(crate) fn is_same_diff(one: &[u8], other: &[u8]) -> bool {
-    let lines = |diff: &[u8]| -> Vec<Vec<u8>> {
-        let lines = diff.split(|b| *b == b'\n');
-        let lines = lines.filter(|line| !line.starts_with(b"index "));
-        lines.map(<[u8]>::to_vec).collect()
-    };
-    lines(one) == lines(other)
+    let delta = diff::between_results(one, other);
+    delta.diff.is_empty() && delta.gone.is_empty()
 }
 
 /// Returns true if two diffs remove the same lines from the same files and add the same lines, at

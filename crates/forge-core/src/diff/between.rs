@@ -36,13 +36,35 @@ impl DiffDelta {
 /// of the file is the same.
 #[must_use]
 pub fn between(old: &[u8], new: &[u8]) -> DiffDelta {
+    compare_files(old, new, compare_sections)
+}
+
+/// Compares two diffs file by file, by their results: a file counts as unchanged only if the
+/// positions, modes and blob ids of its changes are equal too. For diffs that were written by
+/// strangers.
+#[must_use]
+pub fn between_results(old: &[u8], new: &[u8]) -> DiffDelta {
+    compare_files(old, new, |old, new| {
+        if have_same_result(old, new) {
+            Likeness::Same
+        } else {
+            Likeness::Changed
+        }
+    })
+}
+
+fn compare_files(
+    old: &[u8],
+    new: &[u8],
+    compare: impl Fn(&[&[u8]], &[&[u8]]) -> Likeness,
+) -> DiffDelta {
     let before = sections(old);
     let after = sections(new);
     let mut found = DiffDelta::default();
     for (file, new) in &after {
         let likeness = before
             .get(file)
-            .map_or(Likeness::Changed, |old| compare_sections(old, new));
+            .map_or(Likeness::Changed, |old| compare(old, new));
         match likeness {
             Likeness::Same => {}
             Likeness::Unplaced => found.unplaced.push(name(file)),
@@ -96,6 +118,36 @@ fn compare_sections(old: &[&[u8]], new: &[&[u8]]) -> Likeness {
     match hunk_headers(old).eq(hunk_headers(new)) {
         true => Likeness::Same,
         false => Likeness::Changed,
+    }
+}
+
+/// Returns true if all lines are equal. Git abbreviates blob ids to different lengths, so a prefix
+/// of an id counts as equal.
+fn have_same_result(old: &[&[u8]], new: &[&[u8]]) -> bool {
+    let (mut old, mut new) = (lines(old), lines(new));
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some(old), Some(new)) if old == new || are_same_ids(old, new) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Returns true for two `index` lines with the same ids and the same mode.
+fn are_same_ids(old: &[u8], new: &[u8]) -> bool {
+    let parts = |line: &[u8]| {
+        let line = std::str::from_utf8(line).ok()?.strip_prefix("index ")?;
+        let (ids, mode) = line.split_once(' ').unwrap_or((line, ""));
+        let (before, after) = ids.trim_end().split_once("..")?;
+        Some([before, after, mode.trim_end()].map(str::to_owned))
+    };
+    let agree = |a: &str, b: &str| a.starts_with(b) || b.starts_with(a);
+    match (parts(old), parts(new)) {
+        (Some([a, b, mode]), Some([c, d, other])) => {
+            agree(&a, &c) && agree(&b, &d) && mode == other
+        }
+        _ => false,
     }
 }
 
@@ -230,6 +282,29 @@ mod tests {
         assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
         assert_eq!(found.gone, ["c"]);
         assert_eq!(found.unplaced, ["a"]);
+    }
+
+    #[test]
+    fn equal_lines_with_another_result_are_in_delta() {
+        let old = file("a", "1a2b3c..4d5e6f 100644", 1, "one");
+        for (new, is_same) in [
+            (file("a", "1a2b3c..4d5e6f 100644", 1, "one"), true),
+            (file("a", "1a2b3c4d..4d5e6f7a 100644", 1, "one"), true),
+            (file("a", "1a2b3c..4d5e60 100644", 1, "one"), false),
+            (file("a", "1a2b3d..4d5e6f 100644", 1, "one"), false),
+            (file("a", "1a2b3c..4d5e6f 100755", 1, "one"), false),
+            (file("a", "1a2b3c..4d5e6f 100644", 9, "one"), false),
+            (old.replace("@@\n", "@@ fn other() {\n"), false),
+            (
+                old.replace("index", "old mode 100644\nnew mode 100755\nindex"),
+                false,
+            ),
+        ] {
+            let found = between_results(old.as_bytes(), new.as_bytes());
+            let shown = if is_same { "" } else { &new };
+            assert_eq!(String::from_utf8(found.diff).unwrap(), shown);
+            assert!(found.unplaced.is_empty() && found.gone.is_empty());
+        }
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod header;
 mod line;
 mod path;
 
-pub use between::{DiffDelta, SeriesCommit, between, changed_commits, changed_lines};
+pub use between::{
+    DiffDelta, SeriesCommit, between, between_results, changed_commits, changed_lines,
+};
 pub use header::FileHeader;
 pub use line::{DiffLine, HeaderKey, HunkHeader, LineReader, mail_commit};
 pub use path::{quote_path, shared_path, unquote_path};

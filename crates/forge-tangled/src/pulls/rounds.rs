@@ -5,20 +5,27 @@ use std::sync::Arc;
 
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Noun, Param, PrId, Result, Warning,
-    diff::{SeriesCommit, between, changed_commits, changed_lines},
-    model::{Diff, DiffFormat, DiffReq, HeadChange, SinceHead},
+    diff::{SeriesCommit, between_results, changed_commits},
+    model::{Diff, DiffFormat, DiffReq, HeadChange, Signature, SinceHead},
     text::one_line,
 };
 use futures::stream;
 
 use super::{
-    diff::{head_id, unseen_changes},
+    diff::{differs_from_applied, head_id, unseen_changes},
     view::LocatedPull,
 };
-use crate::{Tangled, hints::resubmit, patch::Patch};
+use crate::{
+    Tangled,
+    hints::resubmit,
+    patch::{Patch, PatchMail},
+};
 
 /// Action that repeats the failed call for another round.
 const OTHER_ROUND: Action = Action::again(&[(Param::Round, Arg::Choose)]);
+
+/// Maximum number of commits that a warning about their authors names.
+const MAX_AUTHORS: usize = 20;
 
 /// Action that repeats the failed call, with the changes since another round.
 const OTHER_ROUND_SINCE: Action = Action::again(&[(Param::Since, Arg::Choose)]);
@@ -133,7 +140,9 @@ impl Tangled {
             self.net_diff(located, &before),
             self.net_diff(located, &patch)
         );
-        let between = between(&old, &new);
+        // A patch is written by a stranger, and `git am` takes more from it than lines: positions,
+        // modes, and the content of binary files by the ids in `index` lines.
+        let between = between_results(&old, &new);
         // `net_diff` returns the same warning for a round with hidden changes, so that copy of the
         // warning is dropped here.
         let first = first.filter(|_| old_unseen.is_none());
@@ -153,7 +162,8 @@ impl Tangled {
                 between.gone.join(", ")
             )));
         }
-        warnings.extend(between.unplaced_warning());
+        warnings.extend(author_changes(&before, &patch));
+        warnings.extend(differs_from_applied(located, round, &patch, req.clone.as_ref()).await);
         let head_oid = head_id(&located.pull, round, &patch);
         let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(between.diff)])));
         diff.since = Some(since_head(&before, &patch));
@@ -172,12 +182,69 @@ fn since_head(old: &Patch, new: &Patch) -> SinceHead {
         _ => HeadChange::Rewritten,
     };
     let series = |patch: &Patch| -> Vec<SeriesCommit> {
-        let commits = patch.mails.iter().map(|mail| {
-            let essence = changed_lines(&mail.diff);
-            SeriesCommit::new(&mail.oid, &mail.subject, essence)
-        });
+        let commits = patch
+            .mails
+            .iter()
+            .map(|mail| SeriesCommit::new(&mail.oid, &mail.subject, essence_of(mail)));
         commits.collect()
     };
     let commits = changed_commits(&series(old), &series(new));
     SinceHead::new(old.head().map(str::to_owned), head_change, commits)
+}
+
+/// Returns what a commit of a round makes: its author, and its diff with positions and modes. Blob
+/// ids are shortened, because git abbreviates them to different lengths.
+fn essence_of(mail: &PatchMail) -> Vec<u8> {
+    let Signature { name, email, .. } = &mail.author;
+    let mut essence = format!("{name}\0{email}\0{}\0", mail.author.at.unix()).into_bytes();
+    for line in mail.diff.split_inclusive(|b| *b == b'\n') {
+        match line.strip_prefix(b"index ") {
+            Some(ids) => essence.extend(short_ids(ids)),
+            None => essence.extend_from_slice(line),
+        }
+    }
+    essence
+}
+
+/// Returns the ids and the mode of an `index` line, with at most 7 digits of each id.
+fn short_ids(ids: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(ids);
+    let (ids, mode) = text.split_once(' ').unwrap_or((&text, ""));
+    let ids = ids.trim_end().split("..");
+    let ids: Vec<String> = ids.map(|id| id.chars().take(7).collect()).collect();
+    format!("index {} {mode}", ids.join("..")).into_bytes()
+}
+
+/// Returns a warning that names the commits that have another author in the newer of two rounds. A
+/// diff does not show the author.
+fn author_changes(old: &Patch, new: &Patch) -> Option<Warning> {
+    let mut left: Vec<&PatchMail> = old.mails.iter().collect();
+    let mut changes = Vec::new();
+    for mail in &new.mails {
+        let Some(at) = left
+            .iter()
+            .position(|before| before.subject == mail.subject)
+        else {
+            continue;
+        };
+        let before = &left.remove(at).author;
+        let author = &mail.author;
+        if (&before.name, &before.email) != (&author.name, &author.email) {
+            changes.push(format!(
+                "'{}' ({} <{}> instead of {} <{}>)",
+                one_line(&mail.subject),
+                one_line(&author.name),
+                one_line(&author.email),
+                one_line(&before.name),
+                one_line(&before.email),
+            ));
+        }
+    }
+    let others = changes.len().saturating_sub(MAX_AUTHORS);
+    changes.truncate(MAX_AUTHORS);
+    if others > 0 {
+        changes.push(format!("{others} others"));
+    }
+    let named = changes.join(", ");
+    (!changes.is_empty()).then(|| Warning::new(format!("commits with another author: {named}")))
 }

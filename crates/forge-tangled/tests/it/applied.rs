@@ -415,3 +415,70 @@ async fn trial_runs_no_program_of_the_clone() {
     assert!(!log.exists(), "{}", std::fs::read_to_string(&log).unwrap());
     assert_eq!(list(), before);
 }
+
+#[tokio::test]
+async fn difference_between_rounds_is_a_difference_of_results() {
+    let ground = Ground::new();
+    let mail = ground.second_changed();
+    let heading = mail.lines().find(|line| line.starts_with("@@ ")).unwrap();
+    let ids = mail
+        .lines()
+        .find(|line| line.starts_with("index "))
+        .unwrap();
+    let (kept, other) = (
+        ids.replace("100644", "100755"),
+        format!("{}1{}", &ids[..8], &ids[9..]),
+    );
+    for (what, newer, shown, commits, author) in [
+        ("a mode", mail.replace(ids, &kept), true, 1, false),
+        ("an id", mail.replace(ids, &other), true, 1, false),
+        (
+            "a position",
+            mail.replace(heading, "@@ -8,7 +8,7 @@"),
+            true,
+            1,
+            false,
+        ),
+        (
+            "a heading",
+            mail.replace(heading, "@@ -9,7 +9,7 @@ fn three() {"),
+            true,
+            1,
+            false,
+        ),
+        (
+            "an author",
+            mail.replace("From: Ada Lovelace", "From: Eve"),
+            false,
+            1,
+            true,
+        ),
+        ("an address", mail.replace("<ada@", "<eve@"), false, 1, true),
+        (
+            "the commit",
+            mail.replacen("From ", "From ", 1)
+                .replace("[PATCH]", "[PATCH v2]"),
+            false,
+            0,
+            false,
+        ),
+    ] {
+        assert_ne!(mail, newer, "{what}");
+        let pr = ground.open(&[&mail, &newer]);
+        let forge = ground.stage.tangled(&ground.stage.bob);
+        let mut req = DiffReq::default();
+        req.rounds = Some(Rounds::new(None, Some(0)));
+        let diff = forge.diff(&pr, &req).await.unwrap();
+        let since = diff.since.clone().unwrap();
+        assert_eq!(since.commits.len(), commits, "{what}: {since:?}");
+        let told = |it: &forge_core::Warning| it.message.contains("another author: 'Change code'");
+        assert_eq!(
+            diff.warnings.iter().any(told),
+            author,
+            "{what}: {:?}",
+            diff.warnings
+        );
+        let body: Vec<Vec<u8>> = futures::TryStreamExt::try_collect(diff.body).await.unwrap();
+        assert_eq!(!body.concat().is_empty(), shown, "{what}");
+    }
+}
