@@ -90,6 +90,7 @@ impl Tangled {
         self.may_push(repository, "merge", "only its owner and collaborators may")
             .await?;
         self.require_parent_merged(&located).await?;
+        self.refuse_contradiction(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
         check_expected_head(
             &pull.record.uri,

@@ -23,6 +23,7 @@ mod stack;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod unindexed_lists;
+mod versions;
 pub(crate) mod view;
 
 pub(crate) use list::PullRow;

@@ -160,7 +160,7 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     }]
 }
 
-fn find_non_empty_list<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
+pub(super) fn find_non_empty_list<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     let list = value.get(name).and_then(Value::as_array);
     list.filter(|list| !list.is_empty())
 }
@@ -176,7 +176,7 @@ fn has_versions(value: &Value, fields: &ShFields) -> bool {
     is_there && says_more && fields.versions != fields.rounds
 }
 
-fn round(value: &Value, fields: &ShFields) -> Round {
+pub(super) fn round(value: &Value, fields: &ShFields) -> Round {
     let at = value.get(&*fields.created_at).and_then(Value::as_str);
     Round {
         created_at: at.and_then(|t| t.parse().ok()),

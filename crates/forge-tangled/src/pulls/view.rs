@@ -16,6 +16,7 @@ use super::{
     merge_claim::find_merge_claim,
     record::{Content, Round, TangledPull},
     status,
+    versions::find_contradiction,
 };
 use crate::{
     Era, Tangled, checks, comments,
@@ -298,6 +299,11 @@ impl Tangled {
             labels::broken(r, self.fields())
         }));
         warnings.extend(repository.doubt());
+        if let Some(why) = find_contradiction(pull, self.fields()) {
+            let message =
+                format!("its rounds and its versions disagree, so it is not merged: {why}");
+            warnings.push(Warning::new(message));
+        }
         warnings.extend(said.writers.doubt.clone());
         let names = &self.settings.dialects;
         let statuses = status::read(statuses, uri, pull.author(), &said.writers, names);

@@ -482,3 +482,59 @@ async fn difference_between_rounds_is_a_difference_of_results() {
         assert_eq!(!body.concat().is_empty(), shown, "{what}");
     }
 }
+
+#[tokio::test]
+async fn rounds_and_versions_that_disagree_are_not_merged() {
+    let ground = Ground::new();
+    let mail = ground.second_changed();
+    let head = mail[5..45].to_owned();
+    let (pds, git) = (ground.stage.world.pds(), &ground.stage.repo.git);
+    let base = git.oid("main").unwrap();
+    let version = |head: &str| json!({ "base": base, "head": head, "createdAt": AT });
+    let pr = ground.open(&[&mail]);
+    let uri = pr.key.to_string();
+    let (_, record) = pds.record(&uri).unwrap();
+    let mut other_blob = record["rounds"][0].clone();
+    other_blob["patchBlob"] = pds.blob(&ground.stage.alice.did, "application/gzip", b"other");
+    for (what, versions, why) in [
+        (
+            "another commit",
+            json!([version(&base)]),
+            "the newest version at",
+        ),
+        (
+            "one more",
+            json!([version(&base), version(&head)]),
+            "1 rounds and 2 versions",
+        ),
+        (
+            "another patch",
+            json!([other_blob]),
+            "are different patches",
+        ),
+        (
+            "no commit",
+            json!([{ "createdAt": AT }]),
+            "names no last commit",
+        ),
+        (
+            "a number",
+            json!([version(&head), { "head": 7 }]),
+            "1 rounds and 2 versions",
+        ),
+    ] {
+        let mut record = record.clone();
+        record["versions"] = versions;
+        let rkey = uri.rsplit('/').next().unwrap();
+        pds.put(&ground.stage.alice.did, PULL, rkey, record);
+        let forge = ground.stage.tangled(&ground.stage.bob);
+        let e = forge.merge(&pr, &MergeReq::default()).await.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{what}: {e:?}");
+        assert!(
+            e.message().contains("its rounds and its versions disagree"),
+            "{what}: {e:?}"
+        );
+        assert!(e.message().contains(why), "{what}: {e:?}");
+        assert_eq!(ground.stage.world.knot().host().count_of(MERGE), 0);
+    }
+}
