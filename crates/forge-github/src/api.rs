@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Result, Retry, Secret, Warning, model::BoardId};
+use forge_core::{Error, ErrorKind, Result, Retry, Secret, Timestamp, Warning, model::BoardId};
 use forge_http::{BodyMax, Http, HttpService, Idempotency, MaxRetries, StreamBody};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, combinators::BoxBody};
@@ -48,6 +48,8 @@ pub(crate) struct Api {
     /// Set once GitHub has refused a document because the token may not read teams. Later documents
     /// then do not select teams.
     no_teams: AtomicBool,
+    /// Set once the end of the token was logged.
+    expiry_logged: AtomicBool,
     crab: OnceCell<Octocrab>,
 }
 
@@ -147,6 +149,7 @@ impl Api {
             account: TokenSlot::new(tokens),
             boards: None,
             no_teams: AtomicBool::new(false),
+            expiry_logged: AtomicBool::new(false),
             crab: OnceCell::new(),
         }
     }
@@ -320,10 +323,7 @@ impl Api {
             }
             return Ok(answer);
         }
-        Err(Error::new(
-            ErrorKind::Internal,
-            "the retry loop ended without an answer",
-        ))
+        Err(no_answer())
     }
 
     fn open<T: DeserializeOwned>(
@@ -523,8 +523,8 @@ impl Api {
         let request = self
             .rest_request(Method::GET, path, accept)
             .extension(StreamBody);
-        self.authorised(TokenChoice::Account, request, Bytes::new())
-            .await
+        let request = complete_request(request, Bytes::new())?;
+        self.authorised(TokenChoice::Account, &request).await
     }
 
     fn rest_request(&self, method: Method, path: &str, accept: &str) -> http::request::Builder {
@@ -549,11 +549,33 @@ impl Api {
             true => error.with_retry(Retry::Ambiguous),
             false => error,
         };
-        let (parts, body) = self.authorised(access, request, body).await?.into_parts();
-        let bytes = body.collect().await;
-        let bytes = bytes.map_err(|e| unread(from_octocrab(e)))?.to_bytes();
-        weight::hold(&self.host, &bytes, is_json).map_err(unread)?;
-        Ok((parts.status, parts.headers, bytes))
+        let request = complete_request(request, body)?;
+        let policy = self.http.settings().retry;
+        let mut budget = policy.budget;
+        for attempt in 0.. {
+            let (parts, body) = self.authorised(access, &request).await?.into_parts();
+            let bytes = body.collect().await;
+            let bytes = bytes.map_err(|e| unread(from_octocrab(e)))?.to_bytes();
+            // The transport waits for the limits that the headers tell. Only the body tells about
+            // this one. GitHub checks the limit before it runs a request.
+            let is_limited = parts.status == StatusCode::FORBIDDEN
+                && forge_http::limited_for(parts.status, &parts.headers).is_none()
+                && error::is_secondary_limit(&String::from_utf8_lossy(&bytes));
+            if is_limited && write {
+                forge_core::call::write_refused();
+            }
+            let wait = forge_http::rate_limit_wait(&parts.headers);
+            if is_limited && wait <= budget && attempt < policy.retries {
+                budget -= wait;
+                tracing::warn!(seconds = wait.as_secs(), "rate limited, waiting");
+                forge_core::call::rate_limited(&self.host, wait);
+                policy.wait(wait).await;
+                continue;
+            }
+            weight::hold(&self.host, &bytes, is_json).map_err(unread)?;
+            return Ok((parts.status, parts.headers, bytes));
+        }
+        Err(no_answer())
     }
 
     /// Sends a request with the token. After a 401, sends the request once more with a renewed
@@ -561,16 +583,16 @@ impl Api {
     async fn authorised(
         &self,
         access: TokenChoice,
-        request: http::request::Builder,
-        body: Bytes,
+        request: &Request<Bytes>,
     ) -> Result<Response<Stream>> {
-        let request = request.extension(BodyMax(weight::MAX_ANSWER)).body(body);
-        let request = request.map_err(|e| {
-            Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")).with_source(e)
-        })?;
         let slot = self.slot(access);
         let token = self.token(slot).await?;
-        let response = self.execute(&request, &token).await?;
+        let response = self.execute(request, &token).await?;
+        if let Some(end) = error::soon_expired(response.headers(), &Timestamp::now())
+            && !self.expiry_logged.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(host = self.host, %end, "the token expires soon: make a new one");
+        }
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
@@ -578,7 +600,7 @@ impl Api {
             Some(renewed) if renewed != token => {
                 *slot.token.lock().await = Some(renewed.clone());
                 self.no_teams.store(false, Ordering::Relaxed);
-                self.execute(&request, &renewed).await
+                self.execute(request, &renewed).await
             }
             _ => Ok(response),
         }
@@ -627,6 +649,18 @@ impl Api {
             .await;
         crab.execute(request).await.map_err(from_octocrab)
     }
+}
+
+fn complete_request(request: http::request::Builder, body: Bytes) -> Result<Request<Bytes>> {
+    let request = request.extension(BodyMax(weight::MAX_ANSWER)).body(body);
+    request.map_err(|e| {
+        Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")).with_source(e)
+    })
+}
+
+fn no_answer() -> Error {
+    let message = "the retry loop ended without an answer";
+    Error::new(ErrorKind::Internal, message)
 }
 
 /// Unwraps the transport error inside an octocrab error. octocrab's own message is dropped, because

@@ -8,18 +8,20 @@
 use std::{error::Error as StdError, fmt};
 
 use forge_core::{
-    Action, Arg, Call, Changed, Error, ErrorKind, Hint, Noun, Op, Param, PrId, Precondition,
-    RepoId, Retry, Timestamp, Warning, text,
+    Action, Arg, Call, Error, ErrorKind, Hint, Noun, Op, Param, PrId, Precondition, RepoId, Retry,
+    Timestamp, Warning, text,
 };
 use forge_http::Http;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    TokenSource,
-    hints::{CHOOSE_BASE, CHOOSE_HEAD, END_PENDING, OPEN_ANOTHER, comment_instead},
-};
+use crate::TokenSource;
+
+mod refusals;
+
+pub(crate) use refusals::UNMET;
+use refusals::{is_about, known_refusal};
 
 /// An entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -51,9 +53,11 @@ impl GqlError {
         self.names().first().copied().unwrap_or_default()
     }
 
-    /// Returns whether this error is a rate limit. GitHub uses two spellings.
+    /// Returns whether this error is a rate limit. GitHub uses two spellings, and the secondary limit
+    /// has no type.
     pub fn is_rate_limit(&self) -> bool {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
+            || self.kind.is_none() && is_secondary_limit(&self.message)
     }
 
     /// Returns whether GitHub refused a token that may not read teams. The message then names the
@@ -138,9 +142,19 @@ struct RestBody {
     message: String,
     #[serde(default)]
     errors: Vec<Value>,
+    /// Why a repository is blocked (docs.github.com, "Repository access blocked").
+    #[serde(default)]
+    block: Option<Value>,
 }
 
 impl RestBody {
+    /// Returns the address of the notice because of which a repository is blocked.
+    fn notice(&self, about: ErrorContext<'_>) -> Option<String> {
+        let url = self.block.as_ref()?.get("html_url")?.as_str()?;
+        let is_web = url.starts_with("https://");
+        is_web.then(|| about.sanitize(url))
+    }
+
     /// Joins the message with the messages of `errors`, which say more than "Validation Failed".
     fn sentence(&self) -> String {
         let parts: Vec<String> = self
@@ -177,7 +191,7 @@ const TEAM_SCOPE: &str = "read:org";
 /// Returns the error for a token that may not read the teams that a request needs.
 pub(crate) fn no_teams(about: ErrorContext<'_>) -> Error {
     let said = "this token may not read the name of a team whose review is requested";
-    forbidden(about, said, &[TEAM_SCOPE.to_owned()])
+    forbidden(about, &HeaderMap::new(), said, &[TEAM_SCOPE.to_owned()])
 }
 
 /// Maps a failed HTTP answer to an error.
@@ -195,29 +209,39 @@ pub(crate) fn from_http(
     if let Some(wait) = forge_http::limited_for(status, headers) {
         return rate_limited(host, headers, wait, &said);
     }
-    let secondary = said.contains("secondary rate limit") || said.contains("abuse detection");
-    if status == StatusCode::FORBIDDEN && (secondary || said.contains("rate limit exceeded")) {
+    let is_limit = is_secondary_limit(&said) || is_about(&said, "rate limit exceeded");
+    if status == StatusCode::FORBIDDEN && is_limit {
         return rate_limited(host, headers, forge_http::rate_limit_wait(headers), &said);
     }
     let error = match status.as_u16() {
         401 => refused_token(about, &said),
+        403 if is_about(&said, "login attempt") => Error::new(
+            ErrorKind::Unauthenticated {
+                host: host.to_owned(),
+            },
+            format!("{host} refused {} for now: {said}", about.token()),
+        )
+        .with_hint("wait some minutes before the next request, then log in again"),
         403 => match text("x-github-sso").and_then(sso_url) {
             Some(url) => sso(host, &about.sanitize(&url)),
-            None => forbidden(about, &said, &missing_scopes(about, headers)),
+            None => forbidden(
+                about,
+                headers,
+                &said,
+                &missing_scopes(about, headers, false),
+            ),
         },
-        404 => {
-            let missing = missing_scopes(about, headers);
-            let error = Error::not_found(
-                Noun::Other,
-                format!("{host} has no such object, or hides it from this account"),
-            );
-            if missing.is_empty() {
-                error.with_hint("check the name, and whether the account may see it")
-            } else {
-                error.with_hint(scope_hint(about, &missing))
-            }
-        }
+        404 => missing_object(about, headers, &said),
         409 | 422 => from_message(about, &said),
+        410 => known_refusal(&said, &format!("{host} says: {said}")).unwrap_or_else(|| {
+            Error::not_found(
+                Noun::Other,
+                format!("{host} says that this is gone: {said}"),
+            )
+        }),
+        451 => blocked(host, &said, rest.notice(about).as_deref()),
+        // REST answers a refused merge with this status.
+        405 if known_refusal(&said, "").is_some() => from_message(about, &said),
         status => {
             let what = if said.is_empty() {
                 String::new()
@@ -246,6 +270,73 @@ pub(crate) fn from_http(
     }
 }
 
+/// The time before the end of a token from which on its end is reported, in seconds: a week.
+const EXPIRY_NOTICE: i64 = 7 * 24 * 60 * 60;
+
+/// Returns the end of the token if it is less than a week away. GitHub names the end of tokens that
+/// have one: `2026-12-03 10:00:00 UTC`, or with an offset such as `-0500`.
+pub(crate) fn soon_expired(headers: &HeaderMap, now: &Timestamp) -> Option<Timestamp> {
+    let name = "github-authentication-token-expiration";
+    let mut words = headers.get(name)?.to_str().ok()?.split_ascii_whitespace();
+    let (date, time) = (words.next()?, words.next()?);
+    let offset = match words.next().unwrap_or("UTC") {
+        "UTC" => "Z".to_owned(),
+        digits => format!("{}:{}", digits.get(..3)?, digits.get(3..)?),
+    };
+    let end: Timestamp = format!("{date}T{time}{offset}").parse().ok()?;
+    (end.unix() - now.unix() < EXPIRY_NOTICE).then_some(end)
+}
+
+/// Returns the error for an object that does not exist, or that the token may not see.
+fn missing_object(about: ErrorContext<'_>, headers: &HeaderMap, said: &str) -> Error {
+    let host = about.host;
+    if let Some(known) = known_refusal(said, &format!("{host} says: {said}")) {
+        return known;
+    }
+    let detail = if said.is_empty() || said == "Not Found" {
+        String::new()
+    } else {
+        format!(": {said}")
+    };
+    let message = format!("{host} has no such object, or hides it from this account{detail}");
+    let error = Error::not_found(Noun::Other, message);
+    let missing = missing_scopes(about, headers, true);
+    if missing.is_empty() {
+        error.with_hint("check the name, and whether the account may see it")
+    } else {
+        error.with_hint(scope_hint(about, &missing))
+    }
+}
+
+/// Returns the error for a repository that the host may not show for legal reasons.
+fn blocked(host: &str, said: &str, notice: Option<&str>) -> Error {
+    let kind = ErrorKind::PermissionDenied {
+        missing: vec![],
+        sso_url: None,
+    };
+    let error = Error::new(
+        kind,
+        format!("{host} blocks this for legal reasons: {said}"),
+    );
+    match notice {
+        Some(url) => error.with_hint(format!("read the notice: {url}")),
+        None => error,
+    }
+}
+
+/// Returns whether GitHub answers that the plan of a private repository lacks a feature, such as
+/// rulesets. The repository then has none.
+pub(crate) fn is_paid_feature(body: &[u8]) -> bool {
+    let rest: RestBody = serde_json::from_slice(body).unwrap_or_default();
+    is_about(&rest.message, "upgrade to github pro")
+}
+
+/// Returns whether GitHub refused a request because of its limit for the rate of requests that is
+/// not in the headers.
+pub(crate) fn is_secondary_limit(said: &str) -> bool {
+    is_about(said, "secondary rate limit") || is_about(said, "abuse detection")
+}
+
 /// Returns GitHub's id of the request. A value of any other form may contain a credential, so it is
 /// ignored.
 fn request_id(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
@@ -269,6 +360,14 @@ pub(crate) fn from_graphql(
     error: &GqlError,
     headers: &HeaderMap,
 ) -> Error {
+    let mapped = from_gql_error(about, error, headers);
+    match request_id(about, headers) {
+        Some(id) => mapped.with_context("request_id", id),
+        None => mapped,
+    }
+}
+
+fn from_gql_error(about: ErrorContext<'_>, error: &GqlError, headers: &HeaderMap) -> Error {
     let said = about.sanitize(&error.message);
     let host = about.host;
     match error.kind.as_deref().unwrap_or_default() {
@@ -291,7 +390,14 @@ pub(crate) fn from_graphql(
                 _ => None,
             };
             let error = Error::not_found(noun, said);
+            let missing = missing_scopes(about, headers, true);
             match list {
+                None if !missing.is_empty() => {
+                    let hint = scope_hint(about, &missing);
+                    error.with_hint(hint.map_text(|text| {
+                        format!("check the name; for a private repository, {text}")
+                    }))
+                }
                 Some((list, hint)) => error.with_hint(
                     Hint::new(hint).with_action(Action::op(list).with(Param::State, "all")),
                 ),
@@ -304,9 +410,14 @@ pub(crate) fn from_graphql(
             .and_then(sso_url)
         {
             Some(url) => sso(host, &about.sanitize(&url)),
-            None => forbidden(about, &said, &missing_scopes(about, headers)),
+            None => forbidden(
+                about,
+                headers,
+                &said,
+                &missing_scopes(about, headers, false),
+            ),
         },
-        "INSUFFICIENT_SCOPES" => forbidden(about, &said, &scopes_in(&said)),
+        "INSUFFICIENT_SCOPES" => forbidden(about, headers, &said, &scopes_in(&said)),
         "SERVICE_UNAVAILABLE" => server_error(about, 503, headers, &said),
         "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
             ErrorKind::Internal,
@@ -331,6 +442,9 @@ pub(crate) fn from_graphql(
                 true => unknown.with_source(NoProjects),
                 false => unknown.with_source(UnknownField),
             }
+        }
+        _ if error.is_rate_limit() => {
+            rate_limited(host, headers, forge_http::rate_limit_wait(headers), &said)
         }
         "" if said.starts_with("Something went wrong while executing your query") => {
             server_error(about, 502, headers, &said)
@@ -443,27 +557,45 @@ fn sso_url(header: &str) -> Option<String> {
     (url.starts_with("https://") || url.starts_with("http://")).then(|| url.to_owned())
 }
 
-fn forbidden(about: ErrorContext<'_>, said: &str, missing: &[String]) -> Error {
-    let error = Error::new(
-        ErrorKind::PermissionDenied {
+/// Returns the error for a refused permission. `missing` are the scopes that the token lacks.
+fn forbidden(
+    about: ErrorContext<'_>,
+    headers: &HeaderMap,
+    said: &str,
+    missing: &[String],
+) -> Error {
+    let detail = if said.is_empty() {
+        String::new()
+    } else {
+        format!(": {said}")
+    };
+    let message = format!("{} does not allow this{detail}", about.host);
+    let denied = |message| {
+        let kind = ErrorKind::PermissionDenied {
             missing: missing.to_vec(),
             sso_url: None,
-        },
-        format!("{} does not allow this: {said}", about.host),
-    );
-    // GitHub's message calls a pull request an issue here.
-    if said.contains("issue is locked") {
-        error.with_hint("ask somebody with write access to unlock the conversation, or to comment")
-    } else if missing.is_empty() {
-        error.with_hint(MORE_RIGHTS)
-    } else {
-        error.with_hint(scope_hint(about, missing))
+        };
+        Error::new(kind, message)
+    };
+    if !missing.is_empty() {
+        return denied(message).with_hint(scope_hint(about, missing));
     }
+    let wanted = accepted_permissions(about, headers);
+    if let Some(wanted) = wanted.filter(|_| is_about(said, "resource not accessible")) {
+        let hint = format!("give {} one of these permissions: {wanted}", about.token());
+        return denied(message).with_hint(Hint::from(hint));
+    }
+    known_refusal(said, &message).unwrap_or_else(|| denied(message))
 }
 
-/// Recovery for an account without permission.
-const MORE_RIGHTS: &str = "give the account more rights in the repository, or its token more \
-                           permissions (pull requests: read and write; contents: write to merge)";
+/// Returns the permissions that a fine-grained token or an app needs for a REST route.
+fn accepted_permissions(about: ErrorContext<'_>, headers: &HeaderMap) -> Option<String> {
+    let text = headers
+        .get("x-accepted-github-permissions")?
+        .to_str()
+        .ok()?;
+    Some(about.sanitize(text)).filter(|text| !text.is_empty())
+}
 
 fn scope_hint(about: ErrorContext<'_>, missing: &[String]) -> Hint {
     let host = about.host;
@@ -525,8 +657,11 @@ pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
     lacking.map(|(scope, _)| (*scope).to_owned()).collect()
 }
 
-/// Returns the scopes that a REST route accepts, if the token has none of them.
-fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
+/// Returns the scopes that a request accepts, if the token has none of them.
+///
+/// GitHub names the scope `repo` also where `public_repo` is enough for a public repository. A token
+/// with that scope lacks `repo` only if the repository is hidden from it (`is_hidden`).
+fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap, is_hidden: bool) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
         let text = about.sanitize(headers.get(name)?.to_str().ok()?);
         Some(
@@ -536,9 +671,18 @@ fn missing_scopes(about: ErrorContext<'_>, headers: &HeaderMap) -> Vec<String> {
                 .collect(),
         )
     };
-    match (list("x-accepted-oauth-scopes"), list("x-oauth-scopes")) {
-        (Some(accepted), Some(has)) if !accepted.iter().any(|s| has.contains(s)) => accepted,
-        _ => vec![],
+    let (Some(accepted), Some(has)) = (list("x-accepted-oauth-scopes"), list("x-oauth-scopes"))
+    else {
+        return vec![];
+    };
+    let is_enough = |scope: &String| {
+        let is_public = !is_hidden && scope == "repo" && has.iter().any(|s| s == "public_repo");
+        is_public || has.contains(scope)
+    };
+    if accepted.iter().any(is_enough) {
+        vec![]
+    } else {
+        accepted
     }
 }
 
@@ -615,249 +759,16 @@ fn noun(error: &GqlError) -> Noun {
     Noun::Other
 }
 
-/// A row of the table `MESSAGES`: a part of a GitHub message, and a function that builds the error.
-type MessageRow = (&'static str, fn(String) -> Error);
-
-const MESSAGES: &[MessageRow] = &[
-    ("pull request already exists", |m| {
-        Error::new(ErrorKind::AlreadyExists { existing: None }, m).with_hint(
-            Hint::new("look at the open pull request of this head branch")
-                .with_action(Action::op(Op::PrList).choose(Param::Head)),
-        )
-    }),
-    ("Head sha can't be blank", |m| bad_head(m)),
-    ("Head ref must be a branch", |m| bad_head(m)),
-    ("Head repository can't be blank", |m| bad_head(m)),
-    ("Base sha can't be blank", |m| bad_base(m)),
-    ("Base ref must be a branch", |m| bad_base(m)),
-    // GitHub appends this message to messages about missing branches. The rows for those messages
-    // therefore stand above this row.
-    ("No commits between", |m| {
-        Error::precondition(Precondition::NothingToMerge, m)
-            .with_hint("commit and push something first")
-    }),
-    ("Proposed base branch", |m| bad_base(m)),
-    ("base branch was deleted", |m| bad_base(m)),
-    ("head repository was deleted", |m| bad_head(m)),
-    ("head branch was deleted", |m| bad_head(m)),
-    ("Draft pull requests are not supported", |m| {
-        let action = Action::again(&[(Param::Draft, Arg::Omit)]);
-        Error::precondition(Precondition::Rule, m)
-            .with_hint(Hint::new("open the pull request as ready for review").with_action(action))
-    }),
-    ("Head branch was modified", |m| head_changed(m)),
-    ("expected head sha didn't match", |m| head_changed(m)),
-    ("no new commits on the base branch", |m| {
-        Error::precondition(Precondition::NothingToMerge, m)
-            .with_hint("do nothing: the head branch is up to date")
-    }),
-    ("Expected branch to point to", |m| {
-        refused_swap_error(Changed::Ref, m).with_hint("review the new commits, then try again")
-    }),
-    ("A ref named", |m| {
-        Error::invalid("head", m)
-            .with_hint(Hint::new("give the new branch another name").with_action(CHOOSE_HEAD))
-    }),
-    ("Base branch was modified", |m| {
-        refused_swap_error(Changed::Base, m)
-            .with_hint(Hint::new("merge again").with_action(Action::again(&[])))
-    }),
-    ("still a draft", |m| {
-        let action = Action::op(Op::PrSetDraft).with(Param::Draft, "false");
-        Error::precondition(Precondition::Draft, m)
-            .with_hint(Hint::new("make it ready for review first").with_action(action))
-    }),
-    ("The pull request has been merged", |m| merged(m)),
-    ("pull request is already merged", |m| merged(m)),
-    ("Pull request is closed", |m| closed(m)),
-    ("Pull Request is closed", |m| closed(m)),
-    ("has merge conflicts", |m| conflicts(m)),
-    ("Merge conflict", |m| conflicts(m)),
-    ("merge conflict", |m| conflicts(m)),
-    ("approving review", |m| unmet_rule_error(m)),
-    ("Required status check", |m| unmet_rule_error(m)),
-    ("is not mergeable", |m| {
-        Error::precondition(Precondition::Rule, m).with_hint(
-            Hint::new(
-                "see the state and the checks of the pull request for the missing requirement",
-            )
-            .with_action(Action::op(Op::PrView)),
-        )
-    }),
-    ("commits are not allowed on this repository", |m| method(m)),
-    ("merges are not allowed on this repository", |m| method(m)),
-    ("merge commits are not allowed", |m| method(m)),
-    ("one pending review per pull request", |m| {
-        Error::precondition(Precondition::Rule, m).with_hint(&END_PENDING)
-    }),
-    ("own pull request", |m| {
-        Error::precondition(Precondition::Rule, m).with_hint(comment_instead())
-    }),
-    ("must be part of the diff", |m| bad_line(m)),
-    ("ine could not be resolved", |m| bad_line(m)),
-    ("Path could not be resolved", |m| {
-        Error::invalid("path", m).with_hint(diff_line_hint("name a file that the diff shows"))
-    }),
-    ("was submitted too quickly", |m| {
-        Error::new(
-            ErrorKind::RateLimited {
-                bucket: "content".into(),
-                reset: None,
-            },
-            m,
-        )
-        .with_retry(Retry::After(std::time::Duration::from_secs(60)))
-        .with_hint("try again in a minute")
-    }),
-    ("not a collaborator", |m| {
-        Error::invalid("reviewers", m).with_hint("ask somebody with access to the repository")
-    }),
-    ("from collaborators", |m| {
-        Error::invalid("reviewers", m).with_hint("ask somebody with access to the repository")
-    }),
-    ("Review cannot be requested from pull request author", |m| {
-        Error::invalid("reviewers", m).with_hint("ask somebody else")
-    }),
-    ("Body is too long", |m| bad_text("body", m)),
-    ("body is too long", |m| bad_text("body", m)),
-    ("Body can't be blank", |m| bad_text("body", m)),
-    ("Body cannot be blank", |m| bad_text("body", m)),
-    ("Title can't be blank", |m| bad_text("title", m)),
-    ("Title is too long", |m| bad_text("title", m)),
-    ("Name has already been taken", |m| name_taken_error(m)),
-    ("already_exists", |m| name_taken_error(m)),
-    ("Name is too long", |m| bad_text("name", m)),
-    ("Color must be", |m| {
-        Error::invalid("color", m).with_hint("write six hex digits, such as d73a4a")
-    }),
-    ("Auto merge is not allowed", |m| {
-        let hint = Hint::new(
-            "merge without waiting for the rules, or allow auto-merge in the repository's settings",
-        );
-        Error::precondition(Precondition::Rule, m)
-            .with_hint(hint.with_action(Action::again(&[(Param::Auto, Arg::Omit)])))
-    }),
-    ("Can't disable auto-merge", |m| {
-        Error::precondition(Precondition::Rule, m)
-            .with_hint("do nothing: auto-merge is not enabled")
-    }),
-    ("Reference does not exist", |m| {
-        Error::not_found(Noun::Branch, m).with_hint("do nothing: the branch is already deleted")
-    }),
-    ("does not have the correct permissions", |m| denied(m)),
-    ("Resource not accessible by", |m| denied(m)),
-    ("Must have", |m| denied(m)),
-    ("must be a collaborator", |m| denied(m)),
-    ("archived", |m| {
-        Error::precondition(Precondition::Rule, m)
-            .with_hint("ask an admin to unarchive the repository")
-    }),
-    ("Cannot change the base branch because", |m| {
-        Error::precondition(Precondition::Rule, m)
-            .with_hint("remove the pull request from its stack on GitHub's page first")
-    }),
-    ("is part of a stack", |m| {
-        Error::precondition(Precondition::Stacked, m).with_hint("merge the stack on GitHub's page")
-    }),
-];
-
-fn merged(message: String) -> Error {
-    Error::precondition(Precondition::Merged, message).with_hint(&OPEN_ANOTHER)
-}
-
-fn closed(message: String) -> Error {
-    Error::precondition(Precondition::Closed, message)
-        .with_hint(Hint::new("reopen it first").with_action(Action::op(Op::PrReopen)))
-}
-
-fn conflicts(message: String) -> Error {
-    Error::precondition(Precondition::Conflicts(vec![]), message)
-        .with_hint("merge the base branch into the head, solve the conflicts and push")
-}
-
-/// Recovery for a merge refused by unmet rules.
-pub(crate) const UNMET: &str = "look at the checks and the reviews, then merge when the rules are \
-                                met (auto-merge waits for that); an admin can merge despite them";
-
-fn unmet_rule_error(message: String) -> Error {
-    Error::precondition(Precondition::Rule, message)
-        .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
-}
-
-/// Returns the error for a write that GitHub refused because a value had changed. GitHub reports
-/// neither the expected nor the actual value, so both stay empty in the error.
-fn refused_swap_error(what: Changed, message: String) -> Error {
-    let kind = ErrorKind::Conflict {
-        what,
-        expected: String::new(),
-        actual: String::new(),
-    };
-    Error::new(kind, message)
-}
-
-fn head_changed(message: String) -> Error {
-    refused_swap_error(Changed::Head, message).with_hint(
-        Hint::new("review the new commits, then try again").with_action(Action::op(Op::PrView)),
-    )
-}
-
-fn bad_text(field: &'static str, message: String) -> Error {
-    Error::invalid(field, message).with_hint("write a text within GitHub's limits")
-}
-
-fn name_taken_error(message: String) -> Error {
-    Error::new(ErrorKind::AlreadyExists { existing: None }, message)
-        .with_hint("choose another name, or edit the object with this name")
-}
-
-fn bad_head(message: String) -> Error {
-    Error::invalid("head", message)
-        .with_hint("push the head branch first, and pass its name on the forge")
-}
-
-fn bad_base(message: String) -> Error {
-    Error::invalid("base", message).with_hint(
-        Hint::new("name a base branch that exists in the repository").with_action(CHOOSE_BASE),
-    )
-}
-
-fn bad_line(message: String) -> Error {
-    Error::invalid("line", message).with_hint(diff_line_hint("name a line that the diff shows"))
-}
-
-fn diff_line_hint(text: &'static str) -> Hint {
-    Hint::new(text).with_action(Action::op(Op::PrDiff))
-}
-
-fn method(message: String) -> Error {
-    Error::precondition(Precondition::Rule, message).with_hint(
-        Hint::new("choose another method (merge, squash or rebase)")
-            .with_action(Action::again(&[(Param::Method, Arg::Choose)])),
-    )
-}
-
-fn denied(message: String) -> Error {
-    Error::new(
-        ErrorKind::PermissionDenied {
-            missing: vec![],
-            sso_url: None,
-        },
-        message,
-    )
-    .with_hint(MORE_RIGHTS)
-}
-
-/// Maps a refusal by its message, because it has neither a type nor a status.
+/// Maps a refusal by its message, because it has neither a type nor a status. An unknown message is
+/// passed on without advice, which would be a guess.
 fn from_message(about: ErrorContext<'_>, said: &str) -> Error {
-    let row = MESSAGES.iter().find(|(part, _)| said.contains(part));
-    match row {
-        Some((_, make)) => make(format!("{} says: {said}", about.host)),
-        None => Error::new(
+    let known = known_refusal(said, &format!("{} says: {said}", about.host));
+    known.unwrap_or_else(|| {
+        Error::new(
             ErrorKind::Precondition(Precondition::Rule),
             format!("{} refused this: {said}", about.host),
         )
-        .with_hint("see which rules apply on the page of the pull request"),
-    }
+    })
 }
 
 /// Marks errors of a host without project boards. It is the `source()` of such an error.

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use forge_core::{
-    Error, RepoId, Repos as _, Result,
+    Error, RepoId, Repos as _, Result, Timestamp,
     model::{Examined, ExaminedVerdict as Verdict},
 };
-use http::Method;
+use http::{HeaderMap, Method};
 use percent_encoding::utf8_percent_encode;
 use serde_json::{Value, json};
 
 use crate::{
     GitHub,
     api::JSON,
-    error,
+    error::{self, ErrorContext},
     gql::{GqlDocument, field_paths},
     pulls::{SEGMENT, repo_route},
 };
@@ -151,7 +151,11 @@ impl GitHub {
             Ok(answer) => answer,
             Err(e) => return Examined::of_error(name, &e),
         };
-        let shown = format!("HTTP {}", status.as_u16());
+        let about = self.api.error_context(false);
+        let mut shown = format!("HTTP {}{}", status.as_u16(), deprecation(about, &headers));
+        if let Some(end) = error::soon_expired(&headers, &Timestamp::now()) {
+            shown.push_str(&format!("; the token expires at {end}"));
+        }
         if status.is_success() {
             let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             return match fits(&answer) {
@@ -170,6 +174,26 @@ impl GitHub {
             true => Examined::new(name, Verdict::Ok, &shown),
             false => Examined::of_error(name, &e),
         }
+    }
+}
+
+/// Returns what the headers `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) of an answer tell: the
+/// version of the API is deprecated, and when it ends.
+fn deprecation(about: ErrorContext<'_>, headers: &HeaderMap) -> String {
+    let text_of = |name: &str| {
+        let text = headers.get(name).and_then(|value| value.to_str().ok())?;
+        Some(about.sanitize(text))
+    };
+    let since = text_of("deprecation").map(|since| format!("Deprecation: {since}"));
+    let end = text_of("sunset").map(|end| format!("Sunset: {end}"));
+    let told: Vec<String> = [since, end].into_iter().flatten().collect();
+    if told.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; the host deprecates this version of its API ({})",
+            told.join("; ")
+        )
     }
 }
 

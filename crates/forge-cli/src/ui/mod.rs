@@ -319,6 +319,12 @@ impl Ui {
         if let Some(hint) = e.hint() {
             self.recovery(hint);
         }
+        // Only the forge's support can explain these errors, and asks for the id.
+        let is_unexplained = e.hint().is_none() || matches!(e.kind(), ErrorKind::Upstream { .. });
+        let mut context = e.context().iter();
+        if let Some((_, id)) = context.find(|(key, _)| is_unexplained && *key == "request_id") {
+            self.note(&format!("Request id: {id}"));
+        }
     }
 
     /// Prints `Recovery: …` on stderr.

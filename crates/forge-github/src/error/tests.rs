@@ -1,9 +1,12 @@
 use std::fmt::Write;
 
+use forge_core::Changed;
 use forge_http::{HttpSettings, RetryPolicy};
 
 use super::*;
 use crate::FixedToken;
+
+mod known_texts;
 
 fn http() -> Http {
     Http::new(HttpSettings {

@@ -92,7 +92,12 @@ async fn examine_reads_schema_and_routes() {
             &format!("GET {rules}"),
             ResponseTemplate::new(200).set_body_json(json!([{ "type": "update" }])),
         ),
-        rest(&format!("GET {branch}"), ResponseTemplate::new(404)),
+        rest(
+            &format!("GET {branch}"),
+            ResponseTemplate::new(404)
+                .insert_header("deprecation", "@1772323200")
+                .insert_header("sunset", "Tue, 10 Mar 2027 00:00:00 GMT"),
+        ),
     ])
     .await;
     let planned = script.repo.examine(false).await.unwrap();
@@ -106,6 +111,10 @@ async fn examine_reads_schema_and_routes() {
     assert_eq!(verdicts, ["differs", "ok", "ok"]);
     let names = |all: &[Examined]| all.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&planned), names(&found));
+    let deprecated = "HTTP 404; the host deprecates this version of its API (Deprecation: \
+                      @1772323200; Sunset: Tue, 10 Mar 2027 00:00:00 GMT)";
+    assert_eq!(found[2].detail, deprecated);
+    assert_eq!(found[1].detail, "HTTP 200");
     // A type that the schema lacks counts as a type without fields.
     assert!(found[0].detail.contains("Actor.login"), "{found:?}");
     script.sent();
