@@ -293,7 +293,12 @@ impl Gather<'_> {
             base_rules(self.repo, &pull),
         );
         pull.base_rules = rules.or(pull.base_rules);
-        pull.mergeability = settled.or(pull.mergeability);
+        if let Some(settled) = settled {
+            if settled.state != MergeState::Unknown {
+                pull.warnings.retain(|w| w.section != Some("mergeability"));
+            }
+            pull.mergeability = Some(settled);
+        }
         let mut core = GatheredPull {
             pull,
             items,
@@ -637,7 +642,7 @@ impl Gather<'_> {
             match warning.section {
                 Some(section) => {
                     errors.0.push(SectionError {
-                        section,
+                        section: section_with(section),
                         kind: "incomplete",
                         message: warning.message.clone(),
                         hint: warning.hint.clone(),
@@ -863,6 +868,18 @@ impl GatheredPull {
                 self.errors.push(error);
             }
         }
+    }
+}
+
+/// Returns the section of the bundle that shows `field`, a field of a pull request. A field that the
+/// bundle shows as part of the pull request keeps its name.
+fn section_with(field: &'static str) -> &'static str {
+    match field {
+        "checks" => ContextSection::Ci.name(),
+        "threads" => ContextSection::Comments.name(),
+        "latest_reviews" => ContextSection::Reviews.name(),
+        "commits" => ContextSection::LinkedIssues.name(),
+        other => other,
     }
 }
 

@@ -251,9 +251,11 @@ pub(crate) fn section(
     // report incomplete. A null entry in a rollup does: it is a check that the viewer may not see.
     let cut = match &contexts {
         None => unread || is_other || lacks_commit || is_unnamed,
-        Some(all) => all.next().is_some() || all.has_gaps(),
+        // Checks of an unnamed commit may be those of another head.
+        Some(all) => is_unnamed || all.next().is_some() || all.has_gaps(),
     };
     let all = contexts.map(Nodes::into_vec).unwrap_or_default();
+    let lacks_result = all.iter().any(lacks_result);
     let checks: Vec<Check> = all.into_iter().map(check).collect();
     // A rollup has a state only if the commit has a check. A state without checks therefore means
     // that the answer lacks checks.
@@ -262,7 +264,7 @@ pub(crate) fn section(
     let lacks_unstable = unstable && checks.iter().all(passes);
     let commit = head_oid.map(str::to_owned).or(oid);
     let report = ChecksReport::of(commit.unwrap_or_default(), checks);
-    match cut || lacks_all || lacks_unstable {
+    match cut || lacks_result || lacks_all || lacks_unstable {
         true => report.cut(),
         false => report,
     }
@@ -279,6 +281,14 @@ fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
             CheckStatus::Failure
         }
         _ => CheckStatus::Pending,
+    }
+}
+
+/// Returns whether the answer lacks the result of a check that has ended.
+fn lacks_result(c: &wire::Check) -> bool {
+    match c.kind.as_str() {
+        "StatusContext" => c.state.is_empty(),
+        _ => c.status.is_empty() || c.status == "COMPLETED" && c.conclusion.is_none(),
     }
 }
 

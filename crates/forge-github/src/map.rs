@@ -19,7 +19,7 @@ use crate::{
         fields::is_less,
         types::{self as wire, Nodes},
     },
-    pulls::rules,
+    pulls::{rules, view::Unread},
     reply, summary,
 };
 
@@ -367,15 +367,14 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
     })
 }
 
-/// Maps a pull request of `repo` with the optional parts in `fields`. `checks_unread` is true if
-/// GitHub reported an error for the field of the checks, and `rules_unread` if it reported one for
-/// a field of the base branch's rules.
+/// Maps a pull request of `repo` with the optional parts in `fields`. `unread` are the parts for
+/// which GitHub reported an error.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
     p: wire::Pull,
     fields: PrFields,
-    (checks_unread, rules_unread): (bool, bool),
+    unread: &Unread,
 ) -> Result<PullRequest> {
     let (Some(created_at), Some(updated_at)) = (p.created_at, p.updated_at) else {
         return Err(lacks(host, "the times of a pull request"));
@@ -399,7 +398,7 @@ pub(crate) fn pull(
         .contains(PrFields::MERGEABILITY)
         .then(|| mergeability(&p));
     let wants = |f: PrFields| fields.contains(f);
-    let base_rules = wants(PrFields::RULES).then(|| rules::extract_rules(&p, rules_unread));
+    let base_rules = wants(PrFields::RULES).then(|| rules::extract_rules(&p, &unread.rules));
     let head_repo = p
         .head_repository
         .as_ref()
@@ -458,7 +457,7 @@ pub(crate) fn pull(
     let comments_count = p.comments.as_ref().and_then(|c| c.total_count).unwrap_or(0);
     let unstable = p.merge_state_status.as_deref() == Some("UNSTABLE");
     let checks = wants(PrFields::CHECKS)
-        .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread, unstable));
+        .then(|| checks::section(p.head, head_oid.as_deref(), unread.checks, unstable));
     let id = PrId::number(repo.clone(), p.number);
     let mut pull = PullRequest::new(id, p.title, author, created_at);
     pull.node_id = p.id;

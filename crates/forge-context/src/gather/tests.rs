@@ -103,6 +103,25 @@ fn requests_follow_the_included_sections() {
 }
 
 #[test]
+fn error_of_unread_field_names_a_section() {
+    for (field, section) in [
+        ("checks", "ci"),
+        ("threads", "comments"),
+        ("latest_reviews", "reviews"),
+        ("commits", "linked_issues"),
+        ("files", "files"),
+        ("labels", "labels"),
+    ] {
+        let mut forge = StubForge::default();
+        forge.pull.warnings = vec![Warning::new("no").of_section(field)];
+        let (found, _) = read(forge, &req(&[]));
+        assert_eq!(failed(&found), [(section, "incomplete")]);
+        // The warning of the pull request keeps its field, from which the verdict is computed.
+        assert_eq!(found.pull.warnings[0].section, Some(field));
+    }
+}
+
+#[test]
 fn unexamined_pulls_are_a_warning() {
     let warnings = |count: u64| {
         let other = |n: u64| {

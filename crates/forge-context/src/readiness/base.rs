@@ -4,7 +4,7 @@ use forge_core::model::{BaseRuleKind, MergeMethod, UnreadRules};
 
 use super::{
     ClearedBy, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
-    judge::{Judge, WantedBy},
+    judge::{Judge, MERGEABILITY, WantedBy},
     listed, requirement,
 };
 
@@ -76,7 +76,8 @@ impl Judge<'_> {
     /// branch with a merge queue, because the settings of the queue choose the method.
     fn method_allowed(&self) -> Option<Requirement> {
         let of_repo = &self.rules()?.repository_methods;
-        if of_repo.is_empty() || self.wants(&BaseRuleKind::MergeQueue).is_some() {
+        let is_unread = of_repo.is_empty() && self.lacks_rules(UnreadRules::Repository);
+        if of_repo.is_empty() && !is_unread || self.wants(&BaseRuleKind::MergeQueue).is_some() {
             return None;
         }
         let linear = [MergeMethod::Squash, MergeMethod::Rebase];
@@ -89,6 +90,11 @@ impl Judge<'_> {
             .collect();
         let (_, source) = limits.first().cloned()?;
         let base = &self.pull.base_branch;
+        if is_unread {
+            let evidence = "the merge methods of the repository could not be read";
+            let (rule, status) = (Rule::MethodAllowed, RequirementStatus::Unknown);
+            return Some(requirement(rule, status, source, evidence, vec![]));
+        }
         let left = of_repo.iter();
         let left = left.filter(|m| limits.iter().all(|(allowed, _)| allowed.contains(m)));
         let left: Vec<&str> = left.map(|m| m.as_str()).collect();
@@ -152,6 +158,11 @@ impl Judge<'_> {
             let evidence = "you have only read access to the repository";
             return Some(no_right(forge, evidence));
         }
+        if rules.viewer_can_write.is_none() && self.lacks_rules(UnreadRules::Repository) {
+            let evidence = "your rights in the repository could not be read";
+            let status = RequirementStatus::Unknown;
+            return Some(requirement(rule, status, forge, evidence, by()));
+        }
         if self.forge_would_merge() || rules.viewer_can_push == Some(true) {
             let evidence = format!("you may push to {base}");
             let source = restricted.unwrap_or(forge);
@@ -209,6 +220,11 @@ impl Judge<'_> {
         let wanted = self.wants(&BaseRuleKind::MergeQueue);
         let (rule, source) = (Rule::OutOfQueue, RequirementSource::MergeQueue);
         let base = &self.pull.base_branch;
+        if rules.queue.is_none() && self.lacks_rules(UnreadRules::Queue) {
+            let evidence = format!("the merge queue of {base} could not be read");
+            let status = RequirementStatus::Unknown;
+            return Some(requirement(rule, status, source, &evidence, vec![]));
+        }
         let Some(place) = &rules.queue else {
             wanted?;
             let evidence = format!("a merge adds the pull request to the merge queue of {base}");
@@ -242,6 +258,11 @@ impl Judge<'_> {
             return Some(requirement(rule, status, source, &evidence, vec![]));
         }
         let by = || vec![cleared(ClearedBy::Admin, vec![])];
+        if self.is_cut(MERGEABILITY) {
+            let evidence = "the merge state could not be read";
+            let status = RequirementStatus::Unknown;
+            return Some(requirement(rule, status, source, evidence, by()));
+        }
         let unread = self.unread_lists();
         if !unread.is_empty() {
             let word = Some(self.merge_status()).filter(|word| !word.is_empty());
@@ -271,13 +292,19 @@ impl Judge<'_> {
         Some(requirement(rule, status, source, &evidence, by()))
     }
 
+    /// Returns true if rules of the kind `what` could not be read.
+    fn lacks_rules(&self, what: UnreadRules) -> bool {
+        self.rules()
+            .is_some_and(|rules| rules.unread.contains(&what))
+    }
+
     /// Lists the rules of the base branch that could not be read. Any of them may block the merge.
     fn unread_lists(&self) -> Vec<&'static str> {
         let unread = self.rules().map(|rules| rules.unread.as_slice());
         let names = unread.unwrap_or_default().iter().map(|what| match what {
             UnreadRules::Rulesets => Some("rulesets"),
             UnreadRules::Protection => Some("branch protection"),
-            UnreadRules::ProtectionDetails => None,
+            UnreadRules::ProtectionDetails | UnreadRules::Queue | UnreadRules::Repository => None,
         });
         names.flatten().collect()
     }

@@ -18,14 +18,14 @@ struct WantedCheck<'a> {
 impl WantedCheck<'_> {
     /// Returns true if `check` may come from the required app. The caller has compared the names.
     fn may_match(&self, check: &Check) -> bool {
-        self.app.is_none() || check.app.is_none() || check.app == self.app
+        check.app.is_none() || self.matches(check)
     }
 
     /// Returns true if `check` comes from the required app. The caller has compared the names. A
-    /// commit status names no app, and anybody with push access can set one. It therefore never
-    /// counts as the check of a required app.
+    /// check whose app is unknown never counts as the check of a required app: anybody with push
+    /// access can set a commit status, which names no app.
     fn matches(&self, check: &Check) -> bool {
-        self.may_match(check) && (self.app.is_none() || check.progress.is_some())
+        self.app.is_none() || check.app == self.app
     }
 }
 
@@ -84,8 +84,9 @@ impl Judge<'_> {
             by: &[ClearedBy::Ci],
             blocker: "CI pending",
         };
-        let passed = self.judge(passed);
-        vec![passed, self.reported(report), self.judge(finished)]
+        let passed = self.judge_read(report, passed);
+        let finished = self.judge_read(report, finished);
+        vec![passed, self.reported(report), finished]
     }
 
     fn wanted_checks(&self) -> impl Iterator<Item = WantedCheck<'_>> {
@@ -156,8 +157,8 @@ impl Judge<'_> {
         {
             let names: Vec<String> = unsure.into_iter().map(|(name, _)| name).collect();
             let what = format!(
-                "{} check(s) must be reported by an app, but were reported as commit statuses, \
-                 which name no app",
+                "{} check(s) must be reported by an app, and the app that reported them is not known \
+                 (a commit status names none)",
                 names.len()
             );
             let ci = vec![cleared(ClearedBy::Ci, vec![])];
@@ -165,11 +166,11 @@ impl Judge<'_> {
                 .counting(what, names);
         }
         if reported.status == RequirementStatus::Met {
-            let sha = report.commit.get(..7).unwrap_or(&report.commit);
             let why = match (report.truncated, report.checks.is_empty()) {
-                (true, _) => Some(format!("not all checks of {sha} could be read")),
+                (true, _) => Some(unread_checks(report)),
                 (false, true) => Some(format!(
-                    "no check has reported on {sha}: either there is no check, or none has begun"
+                    "no check has reported on {}: either there is no check, or none has begun",
+                    short_commit(report)
                 )),
                 (false, false) => None,
             };
@@ -180,6 +181,17 @@ impl Judge<'_> {
             }
         }
         reported
+    }
+
+    /// Like [`Self::judge`], but a check that could not be read may be at fault, so the rule is not
+    /// met.
+    fn judge_read(&self, report: &ChecksReport, finding: Finding<'_>) -> Requirement {
+        let mut judged = self.judge(finding);
+        if report.truncated && judged.status == RequirementStatus::Met {
+            judged.status = RequirementStatus::Unknown;
+            judged.evidence = unread_checks(report);
+        }
+        judged
     }
 
     fn judge(&self, finding: Finding<'_>) -> Requirement {
@@ -212,6 +224,15 @@ pub(crate) fn lacks_required_check(pull: &PullRequest) -> bool {
         let reported = Judge::new(pull, forge).reported(report);
         reported.status == RequirementStatus::Unmet
     })
+}
+
+fn short_commit(report: &ChecksReport) -> &str {
+    report.commit.get(..7).unwrap_or(&report.commit)
+}
+
+/// Returns the evidence of a rule that depends on checks that could not be read.
+fn unread_checks(report: &ChecksReport) -> String {
+    format!("not all checks of {} could be read", short_commit(report))
 }
 
 fn of(report: &ChecksReport, wanted: impl Fn(&Check) -> bool) -> Vec<&Check> {

@@ -10,6 +10,11 @@ use super::{
     Rule, cleared, listed, requirement,
 };
 
+/// Name of the section that has the mergeability and the merge state.
+pub(super) const MERGEABILITY: &str = "mergeability";
+/// Name of the section that has the pull request that this one builds on.
+const DEPENDS_ON: &str = "depends_on";
+
 pub(super) struct Judge<'a> {
     pub pull: &'a PullRequest,
     forge: ForgeRules,
@@ -58,7 +63,10 @@ impl<'a> Judge<'a> {
             "BLOCKED" => RequirementSource::Forge,
             _ => RequirementSource::Own,
         };
-        all.extend(dependency.map(|below| dependency_merged(below, source)));
+        all.extend(match dependency {
+            Some(below) => Some(dependency_merged(below, source)),
+            None => self.unread_dependency(source),
+        });
         if self.forge.verdicts {
             all.extend([self.no_changes_requested(), self.approved()]);
             all.extend(self.code_owners_approved());
@@ -168,6 +176,11 @@ impl<'a> Judge<'a> {
                 "head and base merge without conflicts",
                 vec![],
             ),
+            MergeState::Unknown if self.is_cut(MERGEABILITY) => of(
+                RequirementStatus::Unknown,
+                "the mergeability could not be read",
+                vec![],
+            ),
             MergeState::Unknown => of(
                 RequirementStatus::Unknown,
                 "the forge is still computing the mergeability: ask again in a few seconds",
@@ -184,10 +197,23 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Returns an unknown requirement if the forge did not tell which pull request this one builds
+    /// on.
+    fn unread_dependency(&self, source: RequirementSource) -> Option<Requirement> {
+        let evidence = "the pull request that this one builds on could not be read";
+        let (rule, status) = (Rule::DependencyMerged, RequirementStatus::Unknown);
+        let unread = || requirement(rule, status, source, evidence, vec![]);
+        self.is_cut(DEPENDS_ON).then(unread)
+    }
+
     fn not_draft(&self) -> Requirement {
         let source = RequirementSource::Forge;
         let of = |status, evidence, by| requirement(Rule::NotDraft, status, source, evidence, by);
         match self.pull.draft {
+            false if self.is_cut("draft") => {
+                let why = "whether it is a draft could not be read";
+                of(RequirementStatus::Unknown, why, vec![])
+            }
             false => of(RequirementStatus::Met, "it is not a draft", vec![]),
             true => of(RequirementStatus::Unmet, "it is a draft", self.author())
                 .blocking("PR is still in draft"),

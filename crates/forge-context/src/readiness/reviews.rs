@@ -10,6 +10,8 @@ use super::{
 
 /// Name of the section that has the latest review of each reviewer.
 const LATEST_REVIEWS: &str = "latest_reviews";
+/// Name of the section that has the forge's decision about the reviews.
+const REVIEW_DECISION: &str = "review_decision";
 
 impl Judge<'_> {
     pub fn no_changes_requested(&self) -> Requirement {
@@ -106,6 +108,10 @@ impl Judge<'_> {
         };
         if !is_certain && self.is_cut(LATEST_REVIEWS) {
             evidence.push_str("; some reviews could not be read");
+            return requirement(rule, RequirementStatus::Unknown, source, &evidence, vec![]);
+        }
+        if decision.is_none() && self.is_cut(REVIEW_DECISION) {
+            evidence.push_str("; the forge's review decision could not be read");
             return requirement(rule, RequirementStatus::Unknown, source, &evidence, vec![]);
         }
         if is_met {

@@ -123,21 +123,21 @@ pub const RULES: &[RuleInfo] = &[
         "method_allowed",
         "the repository and the base branch allow a common merge method; listed if the base branch \
          limits the methods (a linear history, allowed methods)",
-        "",
+        "the merge methods of the repository could not be read",
         (13, "No merge method is allowed for BASE"),
     ),
     info(
         Rule::NotDraft,
         "not_draft",
         "the pull request is not a draft",
-        "",
+        "whether it is a draft could not be read",
         (5, "PR is still in draft"),
     ),
     info(
         Rule::DependencyMerged,
         "dependency_merged",
         "the pull request that this one builds on is merged; listed if there is one",
-        "the other pull request could not be read",
+        "the other pull request could not be read, or the forge did not tell whether there is one",
         (10, "Depends on #N, which is not merged"),
     ),
     info(
@@ -153,8 +153,8 @@ pub const RULES: &[RuleInfo] = &[
         "the forge says APPROVED; or it says nothing, and the approvals by accounts with push \
          access reach the number that the base branch requires, at least one; listed on forges \
          with review verdicts",
-        "the latest opinion of some reviewers could not be read, and the forge reports neither \
-         APPROVED nor a missing review",
+        "the latest opinion of some reviewers or the decision of the forge could not be read, and \
+         the forge reports neither APPROVED nor a missing review",
         (4, "No approvals yet"),
     ),
     info(
@@ -178,7 +178,7 @@ pub const RULES: &[RuleInfo] = &[
         Rule::ChecksPassed,
         "checks_passed",
         "no check of the head failed or was cancelled; listed on forges with checks",
-        "the checks could not be read",
+        "some or all checks could not be read, and none of the others failed",
         (1, "CI failing: a, b"),
     ),
     info(
@@ -207,7 +207,8 @@ pub const RULES: &[RuleInfo] = &[
         Rule::PushAllowed,
         "push_allowed",
         "the viewer may push to the base branch; listed if the viewer's rights could be read",
-        "the protection of the base branch may refuse the viewer's push",
+        "the protection of the base branch may refuse the viewer's push, or the viewer's rights \
+         could not be read",
         (16, "No right to push to BASE"),
     ),
     info(
@@ -222,9 +223,9 @@ pub const RULES: &[RuleInfo] = &[
         Rule::NotBlocked,
         "not_blocked",
         "the forge says CLEAN, UNSTABLE or HAS_HOOKS; listed if it says one of these or BLOCKED, \
-         or if rules of the base branch could not be read",
-        "the forge says none of these, and rulesets or branch protection could not be read; or it \
-         says BLOCKED, and no readable rule of the base branch explains that: BLOCKED can be \
+         or if its merge state or rules of the base branch could not be read",
+        "the merge state could not be read; or the forge says none of these, and rulesets or branch \
+         protection could not be read; or it says BLOCKED, and no readable rule of the base branch explains that: BLOCKED can be \
          stale, and depends on who asks",
         (0, ""),
     ),
@@ -241,15 +242,15 @@ pub const RULES: &[RuleInfo] = &[
         "every check that the forge expects or the base branch requires has reported, from the \
          required app, and at least one check has reported; listed on forges with checks",
         "no check has reported, also if none is required (a missing check does not count as \
-         passed); or some checks could not be read; or a check that an app must report is a commit \
-         status, which names no app",
+         passed); or some checks could not be read; or a check that an app must report names no \
+         app, as a commit status",
         (8, "Expected checks have not reported: a, b"),
     ),
     info(
         Rule::ChecksFinished,
         "checks_finished",
         "no check is queued or running; listed on forges with checks",
-        "the checks could not be read",
+        "some or all checks could not be read, and all others have finished",
         (7, "CI pending: a, b"),
     ),
     info(
@@ -257,7 +258,7 @@ pub const RULES: &[RuleInfo] = &[
         "out_of_queue",
         "the pull request is not in the merge queue yet: a merge adds it there; listed if the base \
          branch has a queue",
-        "",
+        "the merge queue could not be read",
         (17, "In the merge queue"),
     ),
 ];

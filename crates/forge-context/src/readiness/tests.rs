@@ -8,6 +8,7 @@ use super::{judge::dependency_merged, *};
 use crate::sample::{checks, mergeability, pull, review, thread};
 
 mod base;
+mod denied;
 
 const ALL: ForgeRules = ForgeRules {
     checks: true,

@@ -131,6 +131,10 @@ pub enum UnreadRules {
     Protection,
     /// Details of the branch protection that only administrators may see.
     ProtectionDetails,
+    /// The merge queue: whether the branch has one, and whether the pull request is in it.
+    Queue,
+    /// The viewer's rights in the repository, and the merge methods that it allows.
+    Repository,
 }
 
 /// The position of a pull request in a merge queue.

@@ -8,7 +8,7 @@ use forge_core::{
         UnreadRules,
     },
 };
-use http::Method;
+use http::{Method, StatusCode};
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 
@@ -17,6 +17,16 @@ use crate::{GitHub, api::JSON, error, gql::types as wire, map, paged::MAX_PAGE_S
 
 /// The name of the model's field for these rules.
 pub(crate) const BASE_RULES: &str = "base_rules";
+/// The name of the part of these rules that concerns the merge queue.
+pub(crate) const MERGE_QUEUE: &str = "merge_queue";
+/// The name of the part of these rules that the repository has.
+pub(crate) const REPOSITORY: &str = "base_repository";
+/// The names above, each with the rules that are unread if GitHub reports an error for it.
+pub(crate) const SECTIONS: &[(&str, UnreadRules)] = &[
+    (BASE_RULES, UnreadRules::Protection),
+    (MERGE_QUEUE, UnreadRules::Queue),
+    (REPOSITORY, UnreadRules::Repository),
+];
 /// The maximum count of pages of rules that are read.
 const MAX_PAGES: usize = 10;
 /// Rules that a merge cannot violate: they concern branch names or require nothing.
@@ -142,6 +152,9 @@ impl GitHub {
                 format!("{repo}/rules/branches/{branch}?per_page={MAX_PAGE_SIZE}&page={page}");
             let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
             let about = self.api.error_context(false);
+            if status == StatusCode::FORBIDDEN && error::is_paid_feature(&bytes) {
+                return Ok(());
+            }
             if !status.is_success() {
                 return Err(error::from_http(about, status, &headers, &bytes));
             }
@@ -177,11 +190,17 @@ pub(crate) fn unread() -> BaseRules {
     rules
 }
 
-/// Extracts the rules from the answer to a view of the pull request. `failed` is true if GitHub
-/// reported an error for a field of the rules. A missing protection then does not prove that the
-/// branch is unprotected.
-pub(crate) fn extract_rules(pull: &wire::Pull, failed: bool) -> BaseRules {
+/// Extracts the rules from the answer to a view of the pull request. `unread` are the kinds of rules
+/// for which GitHub reported an error. A missing protection then does not prove that the branch is
+/// unprotected.
+pub(crate) fn extract_rules(pull: &wire::Pull, unread: &[UnreadRules]) -> BaseRules {
     let mut rules = BaseRules::default();
+    let failed = unread.contains(&UnreadRules::Protection);
+    for what in unread {
+        if *what != UnreadRules::Protection {
+            rules.mark_unread(*what);
+        }
+    }
     let queued = pull.merge_queue_entry.as_ref();
     rules.queue = queued.map(|entry| QueuePlace::new(entry.position, entry.state.clone()));
     rules.viewer_can_bypass = pull.viewer_can_merge_as_admin;

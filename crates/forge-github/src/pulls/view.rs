@@ -4,7 +4,7 @@
 
 use forge_core::{
     Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
-    model::{PrFields, PullRequest},
+    model::{PrFields, PullRequest, UnreadRules},
 };
 use futures::join;
 use serde::Deserialize;
@@ -167,15 +167,30 @@ impl GitHub {
     ) -> Result<PullRequest> {
         warnings.extend(self.shown_missing(&pull, &warnings));
         warnings.extend(self.missing_sections_warning(&pull, fields, &warnings));
-        let unread = |field| warnings.iter().any(|w| w.section == Some(field));
-        let failed = (
-            unread(Section::Checks.model_field()),
-            unread(rules::BASE_RULES),
-        );
-        let mut pull = map::pull(&self.info.host, repo, pull, fields, failed)?;
+        let is_unread = |field| warnings.iter().any(|w| w.section == Some(field));
+        let of_rules = rules::SECTIONS.iter();
+        let unread = Unread {
+            checks: is_unread(Section::Checks.model_field()),
+            rules: of_rules
+                .filter(|(section, _)| is_unread(section))
+                .map(|(_, what)| *what)
+                .collect(),
+        };
+        let lacks_base = pull.base_ref.is_none() && fields.contains(PrFields::DEPENDS_ON);
+        let mut pull = map::pull(&self.info.host, repo, pull, fields, &unread)?;
+        for warning in &mut warnings {
+            // The lower pull request is read through the base branch, too.
+            if lacks_base && warning.section == Some(rules::BASE_RULES) {
+                warning.section = Some(DEPENDS_ON);
+            }
+        }
         // Rules that the viewer may not see cause no warning, because the section itself lists them
         // as unread.
-        warnings.retain(|w| w.section != Some(rules::BASE_RULES));
+        let is_of_rules = |w: &Warning| {
+            let names = rules::SECTIONS.iter().map(|(name, _)| *name);
+            names.into_iter().any(|name| w.section == Some(name))
+        };
+        warnings.retain(|w| !is_of_rules(w));
         pull.warnings = warnings;
         Ok(pull)
     }
@@ -444,28 +459,37 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
         return Some(section.model_field());
     }
     let names = error.names();
-    let is_of_rules = |name: &&str| RULES_FIELDS.contains(name);
-    if names.iter().skip(depth).any(is_of_rules) {
-        return Some(rules::BASE_RULES);
-    }
+    let inner = names.get(depth + 1).copied();
     match *names.get(depth)? {
         "labels" => Some("labels"),
         "assignees" => Some("assignees"),
         "milestone" => Some("milestone"),
+        "isDraft" => Some("draft"),
+        "reviewDecision" => Some("review_decision"),
         "mergeable" | "mergeStateStatus" => Some("mergeability"),
         "reviewRequests" => Some(REVIEWERS),
+        "baseRef" if inner == Some("associatedPullRequests") => Some(DEPENDS_ON),
+        // Only its names are read, so the rules are complete without it.
+        "baseRepository" if inner == Some("rulesets") => Some(rules::BASE_RULES),
+        "baseRepository" if inner == Some("defaultBranchRef") => None,
+        "baseRepository" => Some(rules::REPOSITORY),
+        "baseRef" | "viewerCanMergeAsAdmin" => Some(rules::BASE_RULES),
+        "isMergeQueueEnabled" | "isInMergeQueue" | "mergeQueueEntry" => Some(rules::MERGE_QUEUE),
         _ => None,
     }
 }
 
-/// The fields of the fragment `PullRules` that need permissions.
-const RULES_FIELDS: &[&str] = &[
-    "branchProtectionRule",
-    "mergeQueueEntry",
-    "refUpdateRule",
-    "rulesets",
-    "viewerCanMergeAsAdmin",
-];
+/// The parts of a pull request that GitHub's answer reports as unreadable.
+#[derive(Debug, Default)]
+pub(crate) struct Unread {
+    /// The checks, or a part of them.
+    pub checks: bool,
+    /// The kinds of rules of the base branch.
+    pub rules: Vec<UnreadRules>,
+}
+
+/// The model's field for the pull request that this one builds on.
+const DEPENDS_ON: &str = "depends_on";
 
 /// The model's field for requested reviewers.
 pub(crate) const REVIEWERS: &str = "pending_reviewers";

@@ -181,6 +181,17 @@ async fn refused_rulesets_count_as_unread() {
         .await;
         assert_eq!(found.unread, [UnreadRules::Rulesets], "{status}");
     }
+    // A private repository of a free plan has no rulesets.
+    let paid = "Upgrade to GitHub Pro or make this repository public to enable this feature.";
+    let (_, _, found) = read(vec![
+        data("PullView", one(ruled(base()))),
+        rest(
+            FIRST,
+            ResponseTemplate::new(403).set_body_json(json!({ "message": paid })),
+        ),
+    ])
+    .await;
+    assert_eq!(found.unread, []);
     // The rules of the first page still apply if the second page fails.
     let next = "<https://api.github.com/x?page=2>; rel=\"next\"";
     let first = [rule("required_signatures", Value::Null)];

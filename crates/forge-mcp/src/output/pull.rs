@@ -561,6 +561,7 @@ pub(crate) fn checks_word(report: &ChecksReport) -> String {
     let overall = match report.overall {
         CheckRollup::Success => "success",
         CheckRollup::Failure => "failure",
+        CheckRollup::Pending if report.truncated && report.counts.pending == 0 => "unknown",
         CheckRollup::Pending => "pending",
         CheckRollup::Neutral => "none",
     };
@@ -625,7 +626,7 @@ mod tests {
         let cut = report.cut();
         counts["truncated"] = json!(true);
         assert_eq!(told(&cut), counts);
-        let word = "pending (1 passed, 1 skipped, 1 neutral, more not read)";
+        let word = "unknown (1 passed, 1 skipped, 1 neutral, more not read)";
         assert_eq!(checks_word(&cut), word);
     }
 }

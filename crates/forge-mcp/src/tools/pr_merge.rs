@@ -787,6 +787,7 @@ fn checks(pull: &PullRequest) -> String {
                 };
                 format!("failed {}", listed(failed.map(name)))
             }
+            CheckRollup::Pending if report.truncated => "not read in full".to_owned(),
             CheckRollup::Pending => "pending".to_owned(),
             CheckRollup::Neutral => "none".to_owned(),
         },

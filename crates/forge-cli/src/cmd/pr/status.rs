@@ -218,6 +218,7 @@ fn notes(c: Palette, p: &PullRequest) -> Vec<String> {
     let checks = p.checks.as_ref().and_then(|r| match r.overall {
         CheckRollup::Success => Some(c.green("✓ Checks passing")),
         CheckRollup::Failure => Some(c.red("× Checks failing")),
+        CheckRollup::Pending if r.truncated => Some(c.yellow("- Checks unknown")),
         CheckRollup::Pending => Some(c.yellow("- Checks pending")),
         CheckRollup::Neutral => None,
     });

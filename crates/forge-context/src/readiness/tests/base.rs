@@ -192,7 +192,7 @@ fn unreported_required_check_is_named() {
 fn required_check_ignores_other_apps() {
     let mut pull = under("BLOCKED", [check("build", Some(15_368))]);
     pull.checks.as_mut().unwrap().checks[0].progress = Some("COMPLETED".to_owned());
-    for (app, wanted) in [(Some(15_368), Met), (None, Met), (Some(5), Unmet)] {
+    for (app, wanted) in [(Some(15_368), Met), (None, Unknown), (Some(5), Unmet)] {
         pull.checks.as_mut().unwrap().checks[0].app = app;
         assert_eq!(status(&pull, Rule::ChecksReported).0, wanted, "{app:?}");
     }
