@@ -38,19 +38,25 @@ pub(super) struct RestFile {
     pub deletions: u64,
     pub patch: Option<String>,
     pub previous_filename: Option<String>,
+    /// True if GitHub may have left out the patch and the counts because of the size of the page.
+    #[serde(skip)]
+    pub is_unsent: bool,
+    /// True if the file was read again because of that, so that zero counts prove nothing.
+    #[serde(skip)]
+    pub is_reread: bool,
 }
 
 impl RestFile {
-    /// Returns whether the file is binary: the file changed, but GitHub counts no lines.
-    fn is_binary(&self) -> bool {
-        let lines = self.additions > 0 || self.deletions > 0 || self.patch.is_some();
-        let empty = self.sha.as_deref() == Some(EMPTY_BLOB);
-        !lines
-            && !empty
-            && matches!(
-                self.status.as_str(),
-                "added" | "modified" | "removed" | "changed"
-            )
+    /// Returns whether GitHub sent lines of the file, or counted some.
+    pub fn has_lines(&self) -> bool {
+        self.additions > 0 || self.deletions > 0 || self.patch.is_some()
+    }
+
+    /// Returns whether the change has no lines to show: a pure rename or copy, or an empty file.
+    pub fn is_pure(&self) -> bool {
+        let is_empty = self.sha.as_deref() == Some(EMPTY_BLOB);
+        let is_moved = matches!(self.kind(), FileStatus::Renamed | FileStatus::Copied);
+        !self.has_lines() && !self.is_unsent && (is_empty || is_moved)
     }
 
     pub fn kind(&self) -> FileStatus {
@@ -81,7 +87,8 @@ impl RestFile {
     }
 
     fn change(self) -> FileChange {
-        let (text, kind) = (!self.is_binary(), self.kind());
+        // GitHub counts no lines of a binary file, and none of a file that it left out.
+        let (text, kind) = (self.has_lines() || self.is_pure(), self.kind());
         let mut change = FileChange::new(self.filename, kind);
         change.previous_path = self.previous_filename;
         change.additions = text.then_some(self.additions);
@@ -153,13 +160,41 @@ impl GitHub {
         }
     }
 
-    /// Reads a page of files.
+    /// Reads a page of files. Reads files again in smaller pages if GitHub may have left out their
+    /// patches and counts.
     pub(super) async fn rest_files(
         &self,
         pr: &PrId,
         size: usize,
         page: usize,
     ) -> Result<FilesPage> {
+        let mut found = self.sent_files(pr, size, page).await?;
+        let before = (page - 1) * size;
+        let mut small = size;
+        while small > 1 && found.files.iter().any(|file| file.is_unsent) {
+            small = smaller_page(small);
+            for (part, rows) in found.files.chunks_mut(small).enumerate() {
+                if !rows.iter().any(|file| file.is_unsent) {
+                    continue;
+                }
+                let again = self
+                    .sent_files(pr, small, before / small + part + 1)
+                    .await?;
+                for (row, new) in rows.iter_mut().zip(again.files) {
+                    if row.is_unsent && row.filename == new.filename {
+                        *row = RestFile {
+                            is_reread: true,
+                            ..new
+                        };
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads a page of files once, and marks the files that GitHub may have left out.
+    async fn sent_files(&self, pr: &PrId, size: usize, page: usize) -> Result<FilesPage> {
         let path = format!("{}/files?per_page={size}&page={page}", route(pr)?);
         let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
         if status.as_u16() == 404 {
@@ -173,10 +208,11 @@ impl GitHub {
                 &bytes,
             ));
         }
-        let files: Vec<RestFile> = serde_json::from_slice(&bytes).map_err(|e| {
+        let mut files: Vec<RestFile> = serde_json::from_slice(&bytes).map_err(|e| {
             let what = format!("the files of {pr}");
             self.api.error_context(false).misread(&what, &e)
         })?;
+        mark_unsent(&mut files);
         Ok(FilesPage {
             more: has_next(&headers).unwrap_or(files.len() == size),
             last: last_page(&headers),
@@ -185,18 +221,89 @@ impl GitHub {
     }
 }
 
-/// Returns whether a `Link` header names a next page; `None` without such a header.
-pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
-    let link = headers.get(header::LINK)?.to_str().ok()?;
-    Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
+/// Size of the patches of a page, in bytes, from which on GitHub may have left out further patches.
+/// GitHub stops at about 1 MB, and a patch that would exceed the limit may itself be long.
+const MAX_PATCH_BYTES: usize = 256 * 1024;
+/// Number of lines in the patches of a page from which on GitHub may have left out further patches.
+const MAX_PATCH_LINES: usize = 15_000;
+
+/// Marks the files without patch and counts of a page whose patches may have reached GitHub's limit.
+/// The first file of a page is always within the limit.
+fn mark_unsent(files: &mut [RestFile]) {
+    let patches = || files.iter().filter_map(|file| file.patch.as_deref());
+    let is_full = patches().map(str::len).sum::<usize>() >= MAX_PATCH_BYTES
+        || patches().map(|patch| patch.lines().count()).sum::<usize>() >= MAX_PATCH_LINES;
+    for file in files.iter_mut().skip(1).filter(|_| is_full) {
+        let is_empty = file.sha.as_deref() == Some(EMPTY_BLOB);
+        file.is_unsent = file.patch.is_none() && !is_empty;
+    }
 }
 
-/// Returns the number of the last page from a `Link` header, if the header has one.
+/// Returns a smaller page size that divides `size`, so that the smaller pages begin with the same
+/// files: a tenth if possible, otherwise 1.
+fn smaller_page(size: usize) -> usize {
+    if size.is_multiple_of(10) {
+        size / 10
+    } else {
+        1
+    }
+}
+
+/// Returns whether a `Link` header names a next page; `None` if none is about pages.
+pub(super) fn has_next(headers: &HeaderMap) -> Option<bool> {
+    let of_pages = ["next", "prev", "first", "last"];
+    let mut found = of_pages
+        .map(|relation| link_to(headers, relation).is_some())
+        .into_iter();
+    let has_next = found.next()?;
+    (has_next || found.any(|is_there| is_there)).then_some(has_next)
+}
+
+/// Returns the target of the link with this relation from all `Link` headers (RFC 8288). An answer
+/// under a deprecated version of the API has several of these headers.
+fn link_to<'a>(headers: &'a HeaderMap, relation: &str) -> Option<&'a str> {
+    let values = headers.get_all(header::LINK).iter();
+    let mut links = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(links_of);
+    let (target, _) = links.find(|(_, parameters)| has_relation(parameters, relation))?;
+    Some(target)
+}
+
+/// Splits a `Link` header into its links, each with its parameters. A comma inside of a target or of
+/// a quoted parameter separates nothing.
+fn links_of(header: &str) -> Vec<(&str, &str)> {
+    let mut links = Vec::new();
+    let mut rest = header;
+    while let Some((_, after)) = rest.split_once('<') {
+        let Some((target, parameters)) = after.split_once('>') else {
+            break;
+        };
+        let mut is_quoted = false;
+        let end = parameters.find(|c: char| {
+            is_quoted ^= c == '"';
+            c == ',' && !is_quoted
+        });
+        let (parameters, next) = parameters.split_at(end.unwrap_or(parameters.len()));
+        links.push((target, parameters));
+        rest = next;
+    }
+    links
+}
+
+/// Returns whether the parameters of a link name this relation. A link can have several relations.
+fn has_relation(parameters: &str, relation: &str) -> bool {
+    parameters.split(';').any(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or_default();
+        let mut relations = value.trim().trim_matches('"').split_ascii_whitespace();
+        name.trim().eq_ignore_ascii_case("rel")
+            && relations.any(|found| found.eq_ignore_ascii_case(relation))
+    })
+}
+
+/// Returns the number of the last page from the `Link` headers, if one has it.
 fn last_page(headers: &HeaderMap) -> Option<usize> {
-    let link = headers.get(header::LINK)?.to_str().ok()?;
-    let last = link.split(',').find(|part| part.contains("rel=\"last\""))?;
-    let (address, _) = last.trim_start().strip_prefix('<')?.split_once('>')?;
-    let (_, query) = address.split_once('?')?;
+    let (_, query) = link_to(headers, "last")?.split_once('?')?;
     let page = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("page="))?;
@@ -224,5 +331,66 @@ mod tests {
             assert_eq!(last_page(&headers), wanted, "{link}");
         }
         assert_eq!(last_page(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn pages_are_found_in_every_link_header() {
+        let deprecation = "<https://docs.example/changes>; rel=\"deprecation\"; type=\"text/html\"";
+        let next = "<https://x/files?a=1,2&page=2>; rel=\"next\"";
+        let last = "<https://x/files?page=9>; rel=\"last\"";
+        for (links, wanted) in [
+            (vec![deprecation, next], (Some(true), None)),
+            (vec![next, deprecation, last], (Some(true), Some(9))),
+            (
+                vec![&*format!("{deprecation}, {next}, {last}")],
+                (Some(true), Some(9)),
+            ),
+            (
+                vec!["<https://x?page=3>; title=\"a, <b>; rel=next\"; REL=next"],
+                (Some(true), None),
+            ),
+            (
+                vec!["<https://x/files?page=4>; rel=\"last next\""],
+                (Some(true), Some(4)),
+            ),
+            (
+                vec![deprecation, "<https://x?page=1>; rel=\"prev\""],
+                (Some(false), None),
+            ),
+            // A header that is not about pages does not tell whether there are more.
+            (vec![deprecation], (None, None)),
+            (vec![], (None, None)),
+        ] {
+            let links = links
+                .iter()
+                .map(|link| (header::LINK, link.parse().unwrap()));
+            let mut headers = HeaderMap::new();
+            for (name, value) in links {
+                headers.append(name, value);
+            }
+            let found = (has_next(&headers), last_page(&headers));
+            assert_eq!(found, wanted, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn smaller_pages_begin_with_the_same_files() {
+        for size in 2..=100 {
+            let small = smaller_page(size);
+            assert!(small < size && size % small == 0, "{size}");
+        }
+    }
+
+    #[test]
+    fn file_after_full_page_of_patches_is_unsent() {
+        let file = |patch: Option<usize>| RestFile {
+            patch: patch.map(|length| "x".repeat(length)),
+            ..RestFile::default()
+        };
+        for (patch, is_unsent) in [(MAX_PATCH_BYTES, true), (MAX_PATCH_BYTES - 1, false)] {
+            let mut files = [file(None), file(Some(patch)), file(None)];
+            mark_unsent(&mut files);
+            assert_eq!(files.map(|file| file.is_unsent), [false, false, is_unsent]);
+        }
     }
 }

@@ -15,10 +15,6 @@ use crate::{GitHub, paged::MAX_PAGE_SIZE};
 
 /// The maximum count of files that GitHub lists.
 const MAX_LISTED_FILES: usize = 3_000;
-/// Number of lines in an answer above which GitHub omits patches.
-const MAX_PATCH_LINES: usize = 15_000;
-/// The page size for reading omitted patches.
-const SMALL_PAGE_SIZE: usize = 10;
 /// How many pages are read concurrently.
 const MAX_CONCURRENT_PAGES: usize = 4;
 
@@ -47,7 +43,6 @@ impl GitHub {
             more = group.iter().all(|part| part.more);
             files.extend(group.into_iter().flat_map(|part| part.files));
         }
-        self.refill(pr, &mut files).await?;
         let mut warnings = without_lines(&files);
         if files.len() >= MAX_LISTED_FILES {
             warnings.push(Warning::new(format!(
@@ -56,38 +51,11 @@ impl GitHub {
         }
         Ok(RebuiltFiles { files, warnings })
     }
-
-    /// Reads pages again in smaller pages if GitHub omitted patches because of the size.
-    async fn refill(&self, pr: &PrId, files: &mut [RestFile]) -> Result<()> {
-        for (index, page) in files.chunks_mut(MAX_PAGE_SIZE).enumerate() {
-            let lines: usize = page
-                .iter()
-                .filter_map(|f| f.patch.as_ref())
-                .map(|p| p.lines().count())
-                .sum();
-            if lines < MAX_PATCH_LINES {
-                continue;
-            }
-            for (part, slice) in page.chunks_mut(SMALL_PAGE_SIZE).enumerate() {
-                if slice.iter().all(|f| f.patch.is_some() || is_pure(f)) {
-                    continue;
-                }
-                let number = index * (MAX_PAGE_SIZE / SMALL_PAGE_SIZE) + part + 1;
-                let again = self.rest_files(pr, SMALL_PAGE_SIZE, number).await?;
-                for (old, new) in slice.iter_mut().zip(again.files) {
-                    if old.filename == new.filename && new.patch.is_some() {
-                        *old = new;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Warns about files without patches: text files, and possible binary files.
 fn without_lines(files: &[RestFile]) -> Vec<Warning> {
-    let lack = files.iter().filter(|f| f.patch.is_none() && !is_pure(f));
+    let lack = files.iter().filter(|f| f.patch.is_none() && !f.is_pure());
     let (text, other): (Vec<&RestFile>, Vec<&RestFile>) = lack.partition(|f| is_text(f));
     let groups = [(text, "too large"), (other, "binary or too large")];
     groups
@@ -105,16 +73,9 @@ fn without_lines(files: &[RestFile]) -> Vec<Warning> {
         .collect()
 }
 
-/// Returns whether the file is known to be text: GitHub counts only lines of text files.
+/// Returns whether the file is known to be text, because GitHub counts only lines of text files.
 fn is_text(file: &RestFile) -> bool {
     file.additions + file.deletions > 0
-}
-
-/// Returns whether the change has no lines to show: a pure rename or copy, or an empty file.
-fn is_pure(file: &RestFile) -> bool {
-    let empty = file.sha.as_deref() == Some("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-    file.additions + file.deletions == 0
-        && (empty || matches!(file.kind(), FileStatus::Renamed | FileStatus::Copied))
 }
 
 pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
@@ -161,10 +122,10 @@ fn text(file: &RestFile) -> String {
                 out.push('\n');
             }
         }
-        None if is_pure(file) => {}
+        None if file.is_pure() => {}
         // diff(1) prints these lines for files that it does not compare. git refuses to apply a
         // diff with such a line.
-        None if is_text(file) => {
+        None if is_text(file) || file.is_unsent || file.is_reread => {
             let _ = writeln!(out, "Files {from} and {to} differ");
         }
         None => {

@@ -4,12 +4,16 @@ use forge_core::{
     PageReq,
     model::{ContentsReq, Diff, DiffFormat, DiffReq},
 };
+use forge_github_double::PullSeed;
 use futures::TryStreamExt;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 use wiremock::ResponseTemplate;
 
-use crate::script::{Script, data, rest};
+use crate::{
+    double::World,
+    script::{Script, data, rest},
+};
 
 const PULL: &str = "GET /repos/octo/tools/pulls/7";
 
@@ -157,6 +161,144 @@ async fn omitted_patches_are_read_in_small_pages() {
         .unwrap();
     assert_eq!(diff.warnings.len(), 1, "{:?}", diff.warnings);
     assert_eq!(text(diff).await.matches("+y\n").count(), 11);
+    script.sent();
+}
+
+#[tokio::test]
+async fn files_beyond_patch_budget_are_read_again() {
+    let long = format!("@@ -0,0 +1 @@\n+{}", "x".repeat(300 * 1024));
+    let moved = |patch| {
+        let mut row = file("moved", "renamed", patch);
+        row["previous_filename"] = json!("old");
+        row
+    };
+    let one = Some("@@ -0,0 +1 @@\n+y");
+    let whole = vec![
+        file("big", "added", Some(&long)),
+        file("text", "modified", one),
+        moved(one),
+        file("logo.png", "modified", None),
+    ];
+    let mut cut = whole.clone();
+    cut[1] = file("text", "modified", None);
+    cut[2] = moved(None);
+    let single = |n: usize| {
+        let query = format!("per_page=1&page={n}");
+        files(&query, vec![whole[n - 1].clone()], n < 4)
+    };
+    let mut steps = vec![
+        rest(PULL, ResponseTemplate::new(406)),
+        files("per_page=100&page=1", cut.clone(), false),
+        files("per_page=10&page=1", cut.clone(), false),
+    ];
+    steps.extend((2..=4).map(single));
+    steps.push(files("per_page=7&page=1", cut, false));
+    steps.extend((2..=4).map(single));
+    let script = Script::play(steps).await;
+    let diff = script.repo.diff(&script.pr(), &DiffReq::default()).await;
+    let text = text(diff.unwrap()).await;
+    assert_eq!(text.matches("+y\n").count(), 2);
+    assert!(
+        text.contains("rename from old\nrename to moved\n--- a/old\n"),
+        "{}",
+        text.len()
+    );
+    // Zero counts do not prove that the file is binary.
+    assert!(text.contains("Files a/logo.png and b/logo.png differ"));
+    assert!(!text.contains("Binary"));
+    let page = script.repo.files(&script.pr(), PageReq::first(7)).await;
+    let counts = page
+        .unwrap()
+        .items
+        .into_iter()
+        .map(|f| (f.path, f.additions));
+    let wanted = [
+        ("big", Some(1)),
+        ("text", Some(1)),
+        ("moved", Some(1)),
+        ("logo.png", None),
+    ];
+    let wanted = wanted.map(|(path, additions)| (path.to_owned(), additions));
+    assert_eq!(counts.collect::<Vec<_>>(), wanted);
+    script.sent();
+}
+
+#[tokio::test]
+async fn file_that_stays_unsent_is_not_a_pure_rename() {
+    let long = format!("@@ -0,0 +1 @@\n+{}", "x".repeat(300 * 1024));
+    let mut moved = file("moved", "renamed", None);
+    moved["previous_filename"] = json!("old");
+    let other = file("other", "added", Some("@@ -0,0 +1 @@\n+y"));
+    // The head moves between the two requests, so the second page has another file.
+    let script = Script::play(vec![
+        files(
+            "per_page=2&page=1",
+            vec![file("big", "added", Some(&long)), moved],
+            false,
+        ),
+        files("per_page=1&page=2", vec![other], false),
+    ])
+    .await;
+    let page = script.repo.files(&script.pr(), PageReq::first(2)).await;
+    let items = page.unwrap().items;
+    assert_eq!(
+        (items[1].path.as_str(), items[1].additions),
+        ("moved", None)
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn double_stops_patches_at_a_megabyte() {
+    let world = World::new();
+    let number = {
+        let mut seed = world.double.seed();
+        let long = format!("{}\n", "x".repeat(999)).repeat(600);
+        let (first, second) = (Some(long.as_str()), Some(long.as_str()));
+        let files = [("a1", first), ("a2", second), ("a3", Some("y\n"))];
+        seed.commit("octo/tools", "large", &files, "Add large files");
+        let pull = PullSeed {
+            author: "ada",
+            title: "Large",
+            head: "large",
+            ..PullSeed::default()
+        };
+        seed.open_pull("octo/tools", &pull)
+    };
+    let id = world.ada.pull_id(number);
+    world.double.reset_record();
+    let files = world.ada.files(&id, PageReq::first(100)).await.unwrap();
+    let counts: Vec<_> = files.items.iter().map(|f| f.additions).collect();
+    assert_eq!(counts, [Some(600), Some(600), Some(1)]);
+    // One page of 100, one of 10, and one for each of the two files that were cut off.
+    assert_eq!(world.double.counts().api, 4);
+}
+
+#[tokio::test]
+async fn files_continue_behind_a_deprecation_link() {
+    let deprecation = "<https://docs.example/versions>; rel=\"deprecation\"";
+    let next = "<https://api.github.com/x?page=2>; rel=\"next\"";
+    let rows = |name| json!([file(name, "added", Some("@@ -0,0 +1 @@\n+y"))]);
+    let answer = |name| ResponseTemplate::new(200).set_body_json(rows(name));
+    let page = |n: usize| format!("{PULL}/files?per_page=50&page={n}");
+    let linked = answer("a")
+        .append_header("link", deprecation)
+        .append_header("link", next);
+    let script = Script::play(vec![
+        rest(&page(1), linked),
+        rest(&page(2), answer("b").append_header("link", deprecation)),
+    ])
+    .await;
+    let first = script
+        .repo
+        .files(&script.pr(), PageReq::first(50))
+        .await
+        .unwrap();
+    assert!(first.next.is_some(), "GitHub's page is not the last one");
+    let mut more = PageReq::first(50);
+    more.cursor = first.next;
+    let second = script.repo.files(&script.pr(), more).await.unwrap();
+    assert_eq!((second.items.len(), second.next.is_none()), (1, true));
     script.sent();
 }
 

@@ -135,7 +135,7 @@ pub(super) fn files(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     let patches = patches(&String::from_utf8_lossy(&diff));
     let page @ (size, number) = page_of(request);
     let all = files.len().min(limits.listed_files);
-    let mut lines = 0;
+    let (mut lines, mut bytes) = (0, 0);
     let rows: Vec<Value> = files
         .iter()
         .zip(patches.iter().map(Some).chain(std::iter::repeat(None)))
@@ -144,7 +144,8 @@ pub(super) fn files(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
         .take(size)
         .map(|(file, patch)| {
             lines += patch.map_or(0, |patch| patch.lines().count());
-            let shown = lines <= limits.diff_lines;
+            bytes += patch.map_or(0, String::len);
+            let shown = lines <= limits.diff_lines && bytes <= limits.page_bytes;
             row(ctx, &pull, file, patch.filter(|_| shown), shown)
         })
         .collect();

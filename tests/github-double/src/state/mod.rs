@@ -121,6 +121,8 @@ pub struct Limits {
     pub diff_files: usize,
     /// Maximum number of lines in a diff.
     pub diff_lines: usize,
+    /// Maximum number of bytes of all patches in a page of the route `/files`.
+    pub page_bytes: usize,
     /// Maximum number of files that the route `/files` lists.
     pub listed_files: usize,
     /// Maximum number of characters in a body.
@@ -132,6 +134,7 @@ impl Default for Limits {
         Self {
             diff_files: 300,
             diff_lines: 20_000,
+            page_bytes: 1_000_000,
             listed_files: 3_000,
             body: 65_536,
         }
