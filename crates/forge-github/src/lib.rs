@@ -50,6 +50,7 @@ mod mutate;
 mod paged;
 mod pending_review;
 mod pulls;
+mod renamed;
 mod reply;
 mod repo_file;
 mod repos;
@@ -83,6 +84,7 @@ pub struct GitHub {
     listed: comment_id_cache::CommentIdCache,
     boards: boards::BoardCache,
     shared_rows: pulls::shared_rows::SharedRows,
+    renamed: renamed::RenamedRepos,
 }
 
 impl GitHub {
@@ -104,6 +106,7 @@ impl GitHub {
             listed: comment_id_cache::CommentIdCache::default(),
             boards: boards::BoardCache::default(),
             shared_rows: pulls::shared_rows::SharedRows::default(),
+            renamed: renamed::RenamedRepos::default(),
         }
     }
 

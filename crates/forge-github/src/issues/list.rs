@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     GitHub,
     api::GqlAnswer,
-    error::{is_without_projects, no_repository},
+    error::{GqlError, is_without_projects, no_repository},
     gql::{
         GqlDocument,
         lookups::Lookups,
@@ -24,6 +24,7 @@ use crate::{
         query::{enclosed, names_state, quoted},
         view::projects_unread,
     },
+    renamed::{current_name, renamed_warning},
     repo_variables,
 };
 
@@ -40,8 +41,19 @@ struct IssueListData {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct IssuesOf {
+    #[serde(default)]
+    name_with_owner: Option<String>,
+    #[serde(default)]
     issues: Option<Nodes<wire::Issue>>,
+}
+
+impl IssueListData {
+    fn current_name(&self, repo: &RepoId) -> Option<RepoId> {
+        let found = self.repository.as_ref().filter(|_| self.search.is_some())?;
+        current_name(repo, found.name_with_owner.as_deref())
+    }
 }
 
 #[derive(Deserialize)]
@@ -72,8 +84,9 @@ impl GitHub {
         };
         let mut fields = query.fields.clone();
         let mut text = text_of(&fields, &lookups);
-        let filters = if searches {
-            json!({ "query": search(repo, query)? })
+        let mut searched = self.renamed.searched_name(repo);
+        let mut filters = if searches {
+            search_variables(&searched, query)?
         } else {
             let mut own = repo_variables(repo)?;
             own.insert("states".into(), json!(states(query.state)));
@@ -82,8 +95,9 @@ impl GitHub {
             Value::Object(own)
         };
         let mut result = Page::new(Vec::new());
-        let (owner, name) = owner_and_name(repo)?;
-        let here = format!("/{owner}/{name}/issues/").to_lowercase();
+        if searches && searched != *repo {
+            result.warnings.push(renamed_warning(repo, &searched));
+        }
         let (mut seen, mut scanned) = (HashSet::new(), 0);
         let mut size = MAX_PAGE_SIZE;
         loop {
@@ -116,6 +130,19 @@ impl GitHub {
                 }
                 answer => answer?,
             };
+            let current = answer
+                .data
+                .as_ref()
+                .and_then(|data| data.current_name(repo));
+            if let Some(current) = current.filter(|_| searched == *repo) {
+                self.renamed.keep(repo, &current);
+                filters = search_variables(&current, query)?;
+                result.warnings.push(renamed_warning(repo, &current));
+                searched = current;
+                continue;
+            }
+            let (owner, name) = owner_and_name(&searched)?;
+            let here = format!("/{owner}/{name}/issues/").to_lowercase();
             let roots = answer.data.as_ref().map(|data| &data.lookups);
             self.keep_board(&fields, &lookups, roots, &mut answer.errors);
             need_board(self, &fields, &answer)?;
@@ -193,6 +220,7 @@ impl GitHub {
                 repository:
                     Some(IssuesOf {
                         issues: Some(nodes),
+                        ..
                     }),
                 ..
             }) => {
@@ -204,12 +232,24 @@ impl GitHub {
             }
             _ => return Err(self.api.first_error(&answer)),
         };
+        // A search finds nothing in a repository that does not exist.
+        let is_gone = |e: &GqlError| e.names() == ["repository"];
+        if answer.errors.iter().any(is_gone) {
+            return Err(self.api.first_error(&answer));
+        }
         warnings.extend(
             self.api
                 .warnings(&answer, |_| ("a part of an issue".to_owned(), None)),
         );
         Ok(found)
     }
+}
+
+/// Returns the variables of a search in `repo`.
+fn search_variables(repo: &RepoId, query: &IssueQuery) -> Result<Value> {
+    let mut variables = repo_variables(repo)?;
+    variables.insert("query".into(), json!(search(repo, query)?));
+    Ok(Value::Object(variables))
 }
 
 fn needs_search(q: &IssueQuery) -> bool {

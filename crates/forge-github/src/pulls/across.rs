@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use forge_core::{
-    Error, Noun, Result,
+    Error, Noun, RepoId, Result,
     model::{PrFields, PullQuery, PullScope, PullsAcross},
 };
 use serde_json::{Map, Value, json};
@@ -18,6 +18,7 @@ use crate::{
     },
     map, owner_and_name,
     paged::MAX_PAGE_SIZE,
+    renamed::{current_name, renamed_warning, with_current_name},
 };
 
 /// The data of the answer by alias: searches are `q0`…, repositories `r0`…, owners `o0`….
@@ -30,6 +31,8 @@ struct SearchedPlaces {
     words: Vec<String>,
     /// For each place: its name for messages, its alias, and whether it is a repository.
     named: Vec<(String, String, bool)>,
+    /// The repositories by alias.
+    repos: BTreeMap<String, RepoId>,
     variables: Map<String, Value>,
 }
 
@@ -71,7 +74,7 @@ pub(crate) fn document<'a>(
     for (alias, is_repo) in named {
         if is_repo {
             parts.push(format!(
-                "{alias}: repository(owner: ${alias}Owner, name: ${alias}Name) {{ id }}"
+                "{alias}: repository(owner: ${alias}Owner, name: ${alias}Name) {{ id nameWithOwner }}"
             ));
             variables.push((format!("{alias}Owner"), "String!"));
             variables.push((format!("{alias}Name"), "String!"));
@@ -176,6 +179,22 @@ impl GitHub {
                 }
             }
             places.variables.clear();
+            let renamed: Vec<(RepoId, RepoId)> = std::mem::take(&mut places.repos)
+                .into_iter()
+                .filter_map(|(alias, repo)| {
+                    let name = found.get(&alias)?.get("nameWithOwner")?.as_str();
+                    current_name(&repo, name).map(|current| (repo, current))
+                })
+                .collect();
+            for (repo, current) in &renamed {
+                across.warnings.push(renamed_warning(repo, current));
+                for search in &mut searches {
+                    search.text = with_current_name(&search.text, repo, current);
+                }
+            }
+            if !renamed.is_empty() && !scope.everywhere {
+                continue;
+            }
             let of_searches = answer.errors.iter().filter(|e| e.root().starts_with('q'));
             let warnings = self
                 .api
@@ -259,6 +278,7 @@ fn places(scope: &PullScope, across: &mut PullsAcross) -> SearchedPlaces {
                 let variables = &mut places.variables;
                 variables.insert(format!("{alias}Owner"), json!(owner));
                 variables.insert(format!("{alias}Name"), json!(name));
+                places.repos.insert(alias.clone(), repo.clone());
                 places.named.push((repo.to_string(), alias, true));
             }
             Err(e) => across.failed.push((repo.to_string(), e)),

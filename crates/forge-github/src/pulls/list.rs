@@ -8,7 +8,7 @@ use forge_core::{
     model::{PrFields, PullQuery, PullRequest},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{query, view};
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     },
     map,
     paged::{MAX_PAGE_SIZE, missing_rows_warning},
+    renamed::{current_name, renamed_warning},
     repo_variables, weight,
 };
 
@@ -44,6 +45,8 @@ struct PullListData {
 struct PullsOf {
     #[serde(default)]
     id: String,
+    #[serde(default)]
+    name_with_owner: Option<String>,
     #[serde(default)]
     pull_requests: Option<Nodes<wire::Pull>>,
 }
@@ -108,6 +111,8 @@ struct PullChunk {
     warnings: Vec<Warning>,
     /// The indices of the rows whose checks GitHub could not read in full.
     unread_checks: HashSet<usize>,
+    /// The current name of the repository, for a search under an old name.
+    current: Option<RepoId>,
 }
 
 impl GitHub {
@@ -137,9 +142,10 @@ impl GitHub {
             document.text()
         };
         let mut text = text_of(fields);
+        let mut searched = self.renamed.searched_name(repo);
         let mut own = repo_variables(repo)?;
         if searches {
-            own.insert("query".into(), json!(query::search(repo, query)?));
+            own = search_variables(&searched, query)?;
         } else {
             own.insert("states".into(), json!(query::states(query.state)));
             own.insert("base".into(), json!(query.base));
@@ -158,6 +164,9 @@ impl GitHub {
         };
         let mut section_size = MAX_PAGE_SIZE;
         let mut result = Page::new(Vec::new());
+        if searches && searched != *repo {
+            result.warnings.push(renamed_warning(repo, &searched));
+        }
         let mut seen = HashSet::new();
         let mut scanned = 0;
         let mut counted = true;
@@ -171,7 +180,7 @@ impl GitHub {
                 map.insert("first".into(), json!(first));
                 map.insert("after".into(), json!(after));
             }
-            let chunk = match self.chunk(repo, &text, &variables, heavy).await {
+            let chunk = match self.chunk(&searched, &text, &variables, heavy).await {
                 Ok(chunk) => chunk,
                 Err(error) if call::is_spent(&error) && !result.items.is_empty() => {
                     result.warnings.push(call::cut_list(&error));
@@ -207,6 +216,13 @@ impl GitHub {
                 }
                 Err(error) => return Err(error),
             };
+            if let Some(current) = chunk.current.filter(|_| searched == *repo) {
+                self.renamed.keep(repo, &current);
+                variables = Value::Object(search_variables(&current, query)?);
+                result.warnings.push(renamed_warning(repo, &current));
+                searched = current;
+                continue;
+            }
             counted &= chunk.total.is_some();
             result.total = chunk.total.filter(|_| counted && touches.is_none());
             result.warnings = map::merge_warnings(result.warnings, chunk.warnings);
@@ -355,11 +371,13 @@ impl GitHub {
             missing_rows_warning(&self.info.host, "pull request(s)", rows, counted, errors)
         };
         let mut elsewhere = false;
+        let mut current = None;
         let (nodes, total, gaps) = match answer.data.take() {
             Some(PullListData {
                 search: Some(mut found),
                 repository: Some(own),
             }) => {
+                current = current_name(repo, own.name_with_owner.as_deref());
                 let gaps = missing_rows_warning(&found.nodes, found.issue_count);
                 elsewhere = found.keep_to(&own.id);
                 (found.nodes, found.issue_count, gaps)
@@ -397,8 +415,16 @@ impl GitHub {
             total,
             warnings,
             unread_checks: unread.collect(),
+            current,
         })
     }
+}
+
+/// Returns the variables of a search in `repo`.
+fn search_variables(repo: &RepoId, query: &PullQuery) -> Result<Map<String, Value>> {
+    let mut variables = repo_variables(repo)?;
+    variables.insert("query".into(), json!(query::search(repo, query)?));
+    Ok(variables)
 }
 
 /// Returns the part of a row that an error concerns: its name for messages, and its field of the

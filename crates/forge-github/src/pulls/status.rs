@@ -21,6 +21,7 @@ use crate::{
     },
     map, owner_and_name,
     paged::missing_rows_warning,
+    renamed::{current_name, renamed_warning},
     repo_variables,
 };
 
@@ -54,6 +55,8 @@ struct StatusOf {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct BranchPulls {
+    #[serde(default)]
+    name_with_owner: Option<String>,
     #[serde(default)]
     pull_requests: Option<Nodes<wire::Pull>>,
 }
@@ -110,7 +113,8 @@ impl GitHub {
         head: Option<&HeadRef>,
         fields: PrFields,
     ) -> Result<PullStatus> {
-        let (owner, name) = owner_and_name(repo)?;
+        let searched = self.renamed.searched_name(repo);
+        let (owner, name) = owner_and_name(&searched)?;
         let mut document = GqlDocument::query("PullStatus");
         document.fragment("PullSections", "PullRequest", &list::row(fields));
         let mut variables = repo_variables(repo)?;
@@ -142,7 +146,15 @@ impl GitHub {
                 false => self.api.first_error(&answer),
             });
         };
+        let current = current_name(repo, found.name_with_owner.as_deref());
+        if let Some(current) = current.filter(|_| searched == *repo) {
+            self.renamed.keep(repo, &current);
+            return Box::pin(self.status_at_once(repo, head, fields)).await;
+        }
         let mut warnings = self.api.warnings(&answer, list::part_of_row);
+        if searched != *repo {
+            warnings.push(renamed_warning(repo, &searched));
+        }
         for rows in [&found.pull_requests, &created, &requested]
             .into_iter()
             .flatten()

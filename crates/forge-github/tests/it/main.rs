@@ -29,6 +29,7 @@ mod lists;
 mod lost;
 mod merge;
 mod partial;
+mod renamed;
 mod repos;
 mod reviews;
 mod rules;

@@ -44,7 +44,19 @@ pub(crate) fn answer(ctx: &Ctx<'_>, request: &Incoming) -> Reply {
                 Ok(repo) => repo,
                 Err(reply) => return reply,
             };
-            in_repo(ctx, request, method, &repo, rest)
+            let current = ctx.state().full_name(repo.id);
+            if current.eq_ignore_ascii_case(&format!("{owner}/{name}")) {
+                in_repo(ctx, request, method, &repo, rest)
+            } else {
+                redirect(ctx, request, &repo)
+            }
+        }
+        (method, ["repositories", id, rest @ ..]) => {
+            let id = id.parse().unwrap_or_default();
+            match ctx.repo(id).ok().filter(|repo| ctx.may_see(repo.id)) {
+                Some(repo) => in_repo(ctx, request, method, &repo, rest),
+                None => reply::not_found(),
+            }
         }
         _ => reply::not_found(),
     }
@@ -80,6 +92,31 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
         _ => reply::not_found(),
     }
+}
+
+/// Returns GitHub's redirect from the old name of a repository to its number.
+fn redirect(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
+    let path = request.rest_path().trim_start_matches('/');
+    let rest = path.splitn(4, '/').nth(3);
+    let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
+    let query = if request.query.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", request.query)
+    };
+    let api = ctx.web.replacen("://", "://api.", 1);
+    let status = match request.method.as_str() {
+        "GET" | "HEAD" => 301,
+        _ => 307,
+    };
+    let url = format!("{api}/repositories/{}{rest}{query}", repo.id);
+    let documentation_url = "https://docs.github.com/v3/#http-redirects";
+    let mut reply = Reply::json(
+        status,
+        &json!({ "message": "Moved Permanently", "url": url, "documentation_url": documentation_url }),
+    );
+    reply.set("location", url);
+    reply
 }
 
 /// Decodes the `%XX` sequences in a text.
