@@ -10,7 +10,7 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "Belongs", "Board", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "EditPrepare",
+    "Belongs", "Board", "Branch", "Branches", "CheckReasons", "Contents", "CreatePrepare", "Dependents", "EditPrepare",
     "IssueComment", "IssueLinks", "IssueList", "IssuePrepare", "IssueSearch", "IssueTimeline", "IssueView", "Label",
     "Labels", "LinksNamed", "MergePrepare", "Node", "OwnerBoards", "PullLinks", "PullList", "PullMore", "PullSearch",
     "PullStatus", "PullView", "PushPrepare", "ReplyPrepare", "Repository", "RepositoryFile", "Review", "Threads",
@@ -20,7 +20,7 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
     "Account", "Assignee", "AutoMerge", "BoardFields", "BoardItemNode", "Boards", "CheckNode", "CommentNode",
     "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueDetails", "IssueEventNode", "IssueLink", "IssueNode", "IssueRelations",
-    "LabelNode", "LineComment", "Neighbour", "NewerIssueEvent", "OpenedThreads", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
+    "LabelNode", "LineComment", "Neighbour", "NewerIssueEvent", "OpenPull", "OpenPulls", "OpenedThreads", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore",
     "PullEdited", "PullLabels", "PullLink", "PullMilestone", "PullOf", "PullRequests", "PullReviews", "PullRow",
     "PullRules", "PullState", "Reactions", "RelatedIssues", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode",
     "ReviewWithComments", "ThreadNode",

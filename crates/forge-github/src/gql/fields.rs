@@ -217,7 +217,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (
         PrFields::TO_CHANGE,
         "headRef { id target { oid } } baseRef { id } \
-         baseRepository { defaultBranchRef { name } } \
+         baseRepository { defaultBranchRef { name } ...OpenPulls } \
          newestComment: comments(last: 1) { nodes { id } } \
          newestReview: reviews(last: 1) { nodes { id } }",
     ),
@@ -226,7 +226,7 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
         "mergeable mergeStateStatus isMergeQueueEnabled isInMergeQueue \
          autoMergeRequest { ...AutoMerge } \
          baseRepository { viewerDefaultMergeMethod mergeCommitAllowed squashMergeAllowed \
-         rebaseMergeAllowed } \
+         rebaseMergeAllowed ...OpenPulls } \
          closingIssuesReferences(first: 100) { nodes { ...IssueLink } pageInfo { ...PageEnd } }",
     ),
 ];

@@ -371,7 +371,10 @@ wire! {
         viewer_default_merge_method: Option<String>, merge_commit_allowed: bool,
         squash_merge_allowed: bool, rebase_merge_allowed: bool, auto_merge_allowed: bool,
         default_branch_ref: Option<Workflow>, parent: Option<RepoName>, rulesets: Nodes<RulesetName>,
+        open_pulls: Option<Nodes<OpenPull>>,
     }
+    /// An open pull request and its base branch.
+    OpenPull { id: String, number: u64, base_ref_name: String, }
     Event {
         kind: String as "__typename", id: String, created_at: Option<Timestamp>,
         actor: Option<Account>, commit: Option<Oid>, previous_title: String, current_title: String,

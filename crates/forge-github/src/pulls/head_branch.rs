@@ -1,18 +1,22 @@
 //! Finds the repository of a pull request's head branch, and deletes the branch.
 
 use forge_core::{
-    Error, PrId, RepoId, Step, Warning,
-    model::{CreatePull, PullRequest},
+    Error, PrId, RepoId, Result, Step, Warning,
+    model::{CreatePull, PrState, PullRequest},
     text::one_line,
 };
 use serde_json::{Value, json};
 
+use super::dependents::{branch_kept, would_close};
 use crate::{
     GitHub,
     gql::{mutation::DELETE_REF, selections, types as wire},
     mutate::or_read_back,
     owner_and_name,
 };
+
+/// The name of the step that deletes a head branch.
+const DELETE_HEAD: &str = "delete head branch";
 
 /// Returns owner and name of the head's repository, if it is not `repo`.
 pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
@@ -43,6 +47,64 @@ impl GitHub {
             warnings.push(kept);
             return false;
         }
+        let into = match pull.state {
+            PrState::Merged => Some(pull.base_branch.as_str()),
+            _ => None,
+        };
+        self.delete_head_of(pr, before, (&pull.head_branch, into), steps, warnings)
+            .await
+    }
+
+    /// Fails if the deletion of the head branch would close other pull requests.
+    pub(super) async fn refuse_to_close_dependents(
+        &self,
+        pr: &PrId,
+        branch: &str,
+        before: &wire::Pull,
+    ) -> Result<()> {
+        let repo = before.base_repository.as_ref();
+        let dependents = self.dependents_of(pr, branch, repo).await?;
+        let numbers: Vec<u64> = dependents.iter().map(|pull| pull.number).collect();
+        if numbers.is_empty() {
+            Ok(())
+        } else {
+            Err(would_close(pr, &numbers))
+        }
+    }
+
+    /// Deletes a head branch on which no open pull request is based. Pull requests that have it as
+    /// base get the base branch `into` of the merged pull request first. Without `into`, or if one
+    /// of them does not get it, the branch is kept.
+    pub(super) async fn delete_head_of(
+        &self,
+        pr: &PrId,
+        before: &wire::Pull,
+        (branch, into): (&str, Option<&str>),
+        steps: &mut Vec<Step>,
+        warnings: &mut Vec<Warning>,
+    ) -> bool {
+        let repo = before.base_repository.as_ref();
+        let dependents = match before.head_ref {
+            Some(_) => self.dependents_of(pr, branch, repo).await,
+            None => Ok(vec![]),
+        };
+        let kept = match (dependents, into) {
+            (Err(e), _) => Some(e),
+            (Ok(dependents), _) if dependents.is_empty() => None,
+            (Ok(dependents), Some(into)) => {
+                let kept = self.retarget(&dependents, into, steps, warnings).await;
+                (!kept.is_empty()).then(|| would_close(pr, &kept))
+            }
+            (Ok(dependents), None) => {
+                let numbers: Vec<u64> = dependents.iter().map(|pull| pull.number).collect();
+                Some(would_close(pr, &numbers))
+            }
+        };
+        if let Some(error) = kept {
+            steps.push(Step::new(DELETE_HEAD, false));
+            warnings.push(branch_kept(&error));
+            return false;
+        }
         self.delete_head(pr, before, steps, warnings).await
     }
 
@@ -55,7 +117,7 @@ impl GitHub {
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
     ) -> bool {
-        let name = "delete head branch".to_owned();
+        let name = DELETE_HEAD.to_owned();
         let Some(head) = &before.head_ref else {
             warnings.push(Warning::new(format!(
                 "the head branch of {pr} is gone already"

@@ -129,7 +129,13 @@ impl GitHub {
             if pull.is_cross_repository {
                 warnings.push(kept_in_fork(pr));
             } else {
-                branch_deleted = self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
+                let branches = (
+                    pull.head_ref_name.as_str(),
+                    Some(pull.base_ref_name.as_str()),
+                );
+                branch_deleted = self
+                    .delete_head_of(pr, &pull, branches, &mut steps, &mut warnings)
+                    .await;
             }
         } else if req.delete_branch {
             warnings.push(
@@ -157,9 +163,9 @@ impl GitHub {
     /// Returns the cached pull request of the preceding search, if the search read all fields that
     /// a merge needs.
     fn merge_known(&self, pr: &PrId) -> Option<MergePreflight> {
-        let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
+        let pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(MergePreflight {
-            repo: pull.base_repository.take()?,
+            repo: pull.base_repository.clone()?,
             pull,
             unread: vec![],
         })

@@ -20,6 +20,7 @@ mod commits;
 mod compare;
 pub(crate) mod contents;
 mod create;
+mod dependents;
 mod diff;
 mod edit;
 mod edits;

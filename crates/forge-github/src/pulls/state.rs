@@ -65,6 +65,10 @@ impl GitHub {
             }
             PrState::Open => {}
         }
+        if req.delete_branch && is_meant && !wire.is_cross_repository && wire.head_ref.is_some() {
+            self.refuse_to_close_dependents(pr, &pull.head_branch, &wire)
+                .await?;
+        }
         let comment = req.comment.as_deref();
         let mut outcome = self
             .change(&wire, pull, CLOSE_PULL, comment, |p| {
@@ -212,6 +216,7 @@ impl GitHub {
             }
         };
         let (head_ref, base_ref) = (wire.head_ref.take(), wire.base_ref.take());
+        let base_repository = wire.base_repository.clone();
         let newest = std::mem::take(&mut wire.newest_comment);
         let id = wire.id.clone();
         let is_cross_repository = wire.is_cross_repository;
@@ -221,6 +226,7 @@ impl GitHub {
             id,
             head_ref,
             base_ref,
+            base_repository,
             newest_comment: newest,
             ..wire::Pull::default()
         };

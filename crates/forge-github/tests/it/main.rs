@@ -15,6 +15,7 @@ mod checks;
 mod comments;
 mod create;
 mod denied;
+mod dependents;
 mod diff;
 mod double;
 mod edit;

@@ -47,6 +47,7 @@ pub fn pull(number: u64) -> Value {
         "latestReviews": { "nodes": [] },
         "latestOpinionatedReviews": { "nodes": [] },
         "comments": { "totalCount": 0 },
+        "baseRepository": { "openPulls": nodes(vec![]) },
     })
 }
 
