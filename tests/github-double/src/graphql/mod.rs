@@ -11,8 +11,8 @@ mod scopes;
 mod value;
 
 use apollo_compiler::{
-    ExecutableDocument, request::coerce_variable_values, resolvers::Execution, response::JsonMap,
-    validation::Valid,
+    ExecutableDocument, executable::Selection, request::coerce_variable_values,
+    resolvers::Execution, response::JsonMap, validation::Valid,
 };
 use serde_json::{Map, Value, json};
 
@@ -138,6 +138,7 @@ fn run(
             let mut data = serde_json::to_value(&response.data).unwrap_or_default();
             hide_fields(ctx, &mut data);
             let errors: Vec<Value> = response.errors.iter().map(errors::field).collect();
+            restore_payloads(operation, &mut data, &errors);
             if errors.is_empty() {
                 json!({ "data": data })
             } else {
@@ -145,6 +146,39 @@ fn run(
             }
         }
         Err(problem) => errors::plain(&problem.message().to_string()),
+    }
+}
+
+/// Mutations whose payload GitHub keeps, with a null object, if it refuses the input.
+const PAYLOAD_IS_KEPT: &[&str] = &["createLabel", "createPullRequest"];
+
+/// Gives refused mutations the payload that GitHub sends: an object whose fields are null.
+fn restore_payloads(
+    operation: &apollo_compiler::executable::Operation,
+    data: &mut Value,
+    errors: &[Value],
+) {
+    for selection in &operation.selection_set.selections {
+        let Selection::Field(field) = selection else {
+            continue;
+        };
+        let key = field.response_key().as_str();
+        let is_refused = errors.iter().any(|error| {
+            error.get("path") == Some(&json!([key]))
+                && error.get("type") == Some(&json!("UNPROCESSABLE"))
+        });
+        if !is_refused || !PAYLOAD_IS_KEPT.contains(&field.name.as_str()) {
+            continue;
+        }
+        let inner = field.selection_set.selections.iter();
+        let keys = inner.filter_map(|selection| match selection {
+            Selection::Field(field) => Some(field.response_key().to_string()),
+            _ => None,
+        });
+        let payload: Map<String, Value> = keys.map(|key| (key, Value::Null)).collect();
+        if let Some(data) = data.as_object_mut() {
+            data.insert(key.to_owned(), Value::Object(payload));
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
         && expected != pull.head_oid
     {
         return Err(Fail::unprocessable(
-            "expected head sha didn't match current head ref.",
+            "expected head sha didn’t match current head ref.",
         ));
     }
     let dir = ctx.repo(pull.repo)?.git_dir;

@@ -284,7 +284,7 @@ pub(super) fn enable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let repo = ctx.repo(pull.repo)?;
     if !repo.allow_auto_merge {
         return Err(Fail::unprocessable(
-            "Auto merge is not allowed for this repository",
+            "Pull request Auto merge is not allowed for this repository",
         ));
     }
     if pull.state != PullState::Open {
