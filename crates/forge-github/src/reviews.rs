@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Action, Error, ErrorKind, Hint, Op, Outcome, Page, PageReq, Param, PrId, Precondition, Result,
-    Retry, Reviews, check_expected_head,
+    Action, Error, ErrorKind, Hint, Op, Outcome, Page, PageReq, Param, PrId, Result, Retry,
+    Reviews, Warning, check_expected_head,
     model::{
         Comment, CommentId, NewReview, NewThread, PendingReview, PrFields, Review, Side, Thread,
         ThreadFilter, ThreadId, Verdict,
@@ -19,7 +19,7 @@ use crate::{
         mutation::{ADD_REVIEW, ADD_REVIEW_THREADS, BEGIN_REVIEW, SUBMIT_REVIEW},
         selections, types as wire,
     },
-    hints::{CHOOSE_BODY, comment_instead},
+    hints::CHOOSE_BODY,
     map,
     mutate::or_read_back,
     paged::{self, Paged},
@@ -82,23 +82,17 @@ impl Reviews for GitHub {
                 self.lookup(pr, selections::PENDING_REVIEW).await?.0
             }
         };
-        if review.verdict != Verdict::Comment && before.state != "OPEN" {
-            let (why, word) = match before.state.as_str() {
-                "MERGED" => (Precondition::Merged, "merged"),
-                _ => (Precondition::Closed, "closed"),
-            };
-            return Err(Error::precondition(
-                why,
-                format!("{pr} is {word}: a verdict no longer has an effect"),
-            )
-            .with_hint(comment_instead()));
-        }
+        let late = late_verdict_warning(pr, review.verdict, &before.state);
         let head = before.head_ref_oid.0.clone();
         check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
         let head = head.unwrap_or_default();
         if review.pending != PendingReview::Refuse {
             let outcome = self.review_with_pending(pr, &before, &head, review).await;
-            return outcome.map_err(|e| about_lines(e, review));
+            let outcome = outcome.map_err(|e| about_lines(e, review));
+            return outcome.map(|mut outcome| {
+                outcome.warnings.extend(late);
+                outcome
+            });
         }
         let written = match review.threads.iter().all(|t| t.line.is_some()) {
             true => self.submit_at_once(&before.id, &head, review).await,
@@ -119,6 +113,7 @@ impl Reviews for GitHub {
         let opened = std::mem::take(&mut outcome.value.threads);
         outcome.value.threads = as_given(opened, &review.threads);
         outcome.warnings.extend(warning);
+        outcome.warnings.extend(late);
         Ok(outcome)
     }
 
@@ -142,6 +137,17 @@ impl Reviews for GitHub {
     async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>> {
         self.set_resolved(thread, resolved).await
     }
+}
+
+/// Returns a warning for a verdict on a pull request that is not open. GitHub records such a verdict.
+fn late_verdict_warning(pr: &PrId, verdict: Verdict, state: &str) -> Option<Warning> {
+    let word = match state {
+        "MERGED" => "merged",
+        "CLOSED" => "closed",
+        _ => return None,
+    };
+    let message = format!("{pr} is {word}: the verdict is recorded, and changes nothing");
+    (verdict != Verdict::Comment).then(|| Warning::new(message))
 }
 
 impl GitHub {

@@ -55,12 +55,7 @@ async fn review_with_threads_takes_two_requests() {
 
 #[tokio::test]
 async fn invalid_review_is_refused_before_request() {
-    let script = Script::play(vec![
-        data("PullView", before("OPEN")),
-        data("PullView", before("CLOSED")),
-        data("PullView", before("MERGED")),
-    ])
-    .await;
+    let script = Script::play(vec![data("PullView", before("OPEN"))]).await;
     let (repo, pr) = (&script.repo, script.pr());
     let mut reversed = on(5);
     reversed.start_line = Some(9);
@@ -82,12 +77,34 @@ async fn invalid_review_is_refused_before_request() {
         repo.submit_review(&pr, &stale).await.unwrap_err().code(),
         "conflict"
     );
-    for _ in 0..2 {
-        let e = repo
-            .submit_review(&pr, &NewReview::new(Verdict::Approve, ""))
-            .await
-            .unwrap_err();
-        assert_eq!(e.code(), "precondition_failed");
+    script.sent();
+}
+
+#[tokio::test]
+async fn verdict_on_ended_pull_is_recorded_with_warning() {
+    let ended = [("CLOSED", "closed"), ("MERGED", "merged")];
+    let mut steps = Vec::new();
+    for verdict in ["APPROVED", "CHANGES_REQUESTED", "COMMENTED"] {
+        for (state, _) in ended {
+            let made = review("R_1", "ada", verdict);
+            steps.push(data("PullView", before(state)));
+            steps.push(data(
+                "addPullRequestReview",
+                json!({ "m": { "pullRequestReview": made } }),
+            ));
+        }
+    }
+    let script = Script::play(steps).await;
+    for verdict in [Verdict::Approve, Verdict::RequestChanges, Verdict::Comment] {
+        for (_, word) in ended {
+            let review = NewReview::new(verdict, "Words.");
+            let made = script.repo.submit_review(&script.pr(), &review).await;
+            let warnings = made.unwrap().warnings;
+            let is_told = warnings
+                .iter()
+                .any(|w| w.message.contains(&format!("is {word}: the")));
+            assert_eq!(is_told, verdict != Verdict::Comment, "{warnings:?}");
+        }
     }
     script.sent();
 }
