@@ -10,11 +10,18 @@ use forge_core::{
 
 use crate::ctx::Ctx;
 
-/// The message about issues if a step after the merge fails.
-const NO_ISSUE_MOVED: &str = "the merge is done, and no issue was moved";
+/// Returns the message about issues if a step after the merge fails. A merge that waits for its
+/// requirements is not done.
+fn no_issue_moved(merge: &Merge) -> &'static str {
+    if merge.queued || merge.queue_position.is_some() {
+        "the merge happens later, and no issue was moved"
+    } else {
+        "the merge is done, and no issue was moved"
+    }
+}
 
 /// Moves or closes the issues of a completed merge, and reports this on stderr. A pending merge
-/// does not move issues. Failures are only warnings, because the merge is done.
+/// does not move issues. Failures are only warnings, because the merge itself succeeded.
 ///
 /// `linking` is the pull request as the user saw it before the merge. If only the description and
 /// the references link issues, the description and references of `linking` are used.
@@ -27,7 +34,7 @@ pub(super) async fn apply(
 ) {
     let workflow = match workflow {
         Ok(workflow) => workflow,
-        Err(e) => return ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED)),
+        Err(e) => return ctx.ui.warning(&warning_of(&e, no_issue_moved(merge))),
     };
     let Some(pull) = with_issues(ctx, repo, merge, linking).await else {
         return;
@@ -60,7 +67,7 @@ pub(super) async fn apply(
     }
     let mut report = match effects.plan(&judged).await {
         Ok(plan) => effects.apply(&pull, plan).await,
-        Err(e) => return ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED)),
+        Err(e) => return ctx.ui.warning(&warning_of(&e, no_issue_moved(merge))),
     };
     add_recovery(ctx, &mut report);
     for line in lines(&report) {
@@ -99,7 +106,8 @@ async fn with_issues(
     if links_by_text(repo) {
         let Some(linking) = linking else {
             ctx.ui.note(&format!(
-                "{NO_ISSUE_MOVED}: the linked issues were not read before the merge"
+                "{}: the linked issues were not read before the merge",
+                no_issue_moved(merge)
             ));
             return None;
         };
@@ -129,7 +137,7 @@ async fn with_issues(
                     }
                 }
                 Err(e) => {
-                    ctx.ui.warning(&warning_of(&e, NO_ISSUE_MOVED));
+                    ctx.ui.warning(&warning_of(&e, no_issue_moved(merge)));
                     return None;
                 }
             }
@@ -204,4 +212,24 @@ pub(super) fn links_by_text(repo: &Repo) -> bool {
 /// Returns how the forge supports closing issues.
 fn closing(repo: &Repo) -> Support {
     repo.support(Capability::PrCreateCloses)
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{PrId, RepoId, Timestamp, model::Actor};
+
+    use super::*;
+
+    #[test]
+    fn waiting_merge_is_never_called_done() {
+        let id = PrId::number(RepoId::local("/r"), 7);
+        let pull = PullRequest::new(id, "Work", Actor::new("ada"), Timestamp::from_unix(0));
+        let mut merge = Merge::of(pull);
+        assert!(no_issue_moved(&merge).contains("is done"));
+        merge.queued = true;
+        assert!(!no_issue_moved(&merge).contains("is done"));
+        merge.queued = false;
+        merge.queue_position = Some(2);
+        assert!(!no_issue_moved(&merge).contains("is done"));
+    }
 }
