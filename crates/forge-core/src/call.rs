@@ -1,4 +1,5 @@
-//! State of a running call: writes sent, bytes in memory, pauses. The HTTP transport updates it.
+//! State of a running call: writes sent, bytes in memory, pauses. The HTTP transport and the readers
+//! of git repositories update it.
 //!
 //! A call is one operation of [`crate::Client`]. While the client runs a call, a thread-local
 //! variable holds the call's state. The transport finds the state there, so backends do not pass a
@@ -9,10 +10,11 @@ use std::{
     error::Error as StdError,
     fmt,
     future::{Future, poll_fn},
+    ops::Deref,
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -23,9 +25,9 @@ use crate::{
     Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
 };
 
-/// Memory limit for the answers that one call receives, in bytes. An answer counts twice its
-/// length, because its text is parsed and printed, plus a fixed amount for each object in it. The
-/// limit keeps a process below 150 MB.
+/// Memory limit for what one call reads, in bytes: answers of servers ([`hold`]), objects and output
+/// of git ([`charge`]). An answer counts twice its length, because its text is parsed and printed,
+/// plus a fixed amount for each object in it. The limit keeps a process below 150 MB.
 pub const MAX_HELD: usize = 32 * 1024 * 1024;
 
 /// Memory limit for the results that a server holds for all of its running calls, in bytes. The
@@ -56,6 +58,7 @@ impl Drop for CurrentCallGuard {
 }
 
 /// Memory that one [`kept`] scope adds to [`KEPT`].
+#[derive(Debug)]
 struct Kept {
     weight: AtomicUsize,
     /// True if this scope refuses an answer that would raise the total of all scopes above
@@ -81,10 +84,22 @@ impl Kept {
         fits
     }
 
-    fn release(&self) {
-        let weight = self.weight.swap(0, Ordering::Relaxed);
-        KEPT.fetch_sub(weight, Ordering::Relaxed);
+    /// Subtracts `weight`, or what is left of it after [`let_go`].
+    fn subtract(&self, weight: usize) {
+        let subtracted = subtract(&self.weight, weight);
+        KEPT.fetch_sub(subtracted, Ordering::Relaxed);
     }
+
+    fn release(&self) {
+        self.subtract(usize::MAX);
+    }
+}
+
+/// Subtracts at most `weight` from a counter, and returns how much was subtracted.
+fn subtract(counter: &AtomicUsize, weight: usize) -> usize {
+    let rest = |before: usize| Some(before.saturating_sub(weight));
+    let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest);
+    before.unwrap_or_default().min(weight)
 }
 
 impl Drop for Kept {
@@ -103,6 +118,10 @@ pub(crate) struct CallState {
     writes: AtomicUsize,
     /// Bytes of answers counted so far, shared with the enclosing call.
     received: Arc<AtomicUsize>,
+    /// Time limit of the call.
+    time_limit: Option<Duration>,
+    /// Milliseconds spent on computations so far, shared with the enclosing call.
+    computed: Arc<AtomicU64>,
     /// True if calls nested in this call add to `received`.
     shares: bool,
     /// The enclosing [`kept`] scope.
@@ -114,13 +133,25 @@ impl CallState {
         let outer = CALL.with_borrow(Clone::clone);
         let shared = outer.as_ref().filter(|call| call.shares);
         let received = shared.map(|call| Arc::clone(&call.received));
+        let computed = shared.map(|call| Arc::clone(&call.computed));
         Arc::new(Self {
             observer,
             received: received.unwrap_or_default(),
+            computed: computed.unwrap_or_default(),
+            time_limit: outer.as_ref().and_then(|call| call.time_limit),
             shares: true,
             kept: outer.and_then(|call| call.kept.clone()),
             ..Self::default()
         })
+    }
+
+    /// Returns the state of a call with a time limit.
+    pub(crate) fn limited(observer: Option<Arc<dyn Observer>>, time_limit: Duration) -> Arc<Self> {
+        let mut state = Self::new(observer);
+        if let Some(state) = Arc::get_mut(&mut state) {
+            state.time_limit = Some(time_limit);
+        }
+        state
     }
 
     pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
@@ -206,13 +237,172 @@ pub fn hold(host: &str, weight: usize) -> Result<()> {
     if received(weight) <= MAX_HELD {
         return Ok(());
     }
+    Err(limit_exceeded(&format!(
+        "the answers of {host} to this command take"
+    )))
+}
+
+/// Returns the error for a call that exceeds [`MAX_HELD`]. `subject` says what takes the memory.
+fn limit_exceeded(subject: &str) -> Error {
     let most = MAX_HELD >> 20;
-    let message = format!("the answers of {host} to this command take more than {most} MiB in all");
     let less = Hint::new("ask for less at once: a lower limit, or fewer fields")
         .with_action(Action::again(&[(Param::Limit, Arg::Choose)]));
-    Err(Error::new(ErrorKind::Protocol, message)
-        .with_source(MemoryLimitExceeded)
-        .with_hint(less))
+    Error::new(
+        ErrorKind::Protocol,
+        format!("{subject} more than {most} MiB in all"),
+    )
+    .with_source(MemoryLimitExceeded)
+    .with_hint(less)
+}
+
+/// Memory that counts for the current call until this value is dropped.
+///
+/// A reader charges bytes before it takes the memory for them. [`Charge::keep`] counts them until
+/// the call ends, for what becomes part of the result.
+#[derive(Debug, Default)]
+pub struct Charge {
+    weight: usize,
+    received: Option<Arc<AtomicUsize>>,
+    kept: Option<Arc<Kept>>,
+}
+
+/// Counts `weight` bytes of memory for `what` in the current call; see [`Charge::add`].
+///
+/// # Errors
+/// The errors of [`Charge::add`].
+pub fn charge(what: &str, weight: usize) -> Result<Charge> {
+    let mut charge = Charge::new();
+    charge.add(what, weight)?;
+    Ok(charge)
+}
+
+impl Charge {
+    /// Returns a charge of 0 bytes to the current call. Outside of a call, only the bytes of this
+    /// charge itself are limited.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut charge = Self::default();
+        with_current_call(|call| {
+            charge.received = Some(Arc::clone(&call.received));
+            charge.kept.clone_from(&call.kept);
+        });
+        charge
+    }
+
+    /// Returns the bytes of this charge.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Counts `more` bytes of memory. `what` completes an error message: `the output of git log`.
+    ///
+    /// # Errors
+    /// `protocol` if the call would hold more than [`MAX_HELD`]; see [`is_spent`]. `rate_limited`
+    /// if all calls together would hold too much; see [`kept`]. The bytes then do not count.
+    pub fn add(&mut self, what: &str, more: usize) -> Result<()> {
+        let before = match &self.received {
+            Some(received) => received.fetch_add(more, Ordering::Relaxed),
+            None => self.weight,
+        };
+        let fits = self.kept.as_ref().is_none_or(|kept| kept.add(more));
+        self.weight = self.weight.saturating_add(more);
+        if before.saturating_add(more) > MAX_HELD {
+            self.subtract(more);
+            return Err(limit_exceeded(&format!(
+                "{what} and what else this command holds in memory take"
+            )));
+        }
+        if !fits {
+            self.subtract(more);
+            return Err(results_too_large());
+        }
+        Ok(())
+    }
+
+    /// Counts the bytes until the call ends.
+    pub fn keep(mut self) {
+        self.received = None;
+        self.kept = None;
+    }
+
+    fn subtract(&mut self, weight: usize) {
+        self.weight = self.weight.saturating_sub(weight);
+        if let Some(received) = &self.received {
+            subtract(received, weight);
+        }
+        if let Some(kept) = &self.kept {
+            kept.subtract(weight);
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.subtract(self.weight);
+    }
+}
+
+/// A value with the memory that it takes, counted until it is dropped.
+#[derive(Debug)]
+pub struct Charged<T> {
+    value: T,
+    charge: Charge,
+}
+
+impl<T> Charged<T> {
+    /// Combines a value with its charge.
+    #[must_use]
+    pub fn new(value: T, charge: Charge) -> Self {
+        Self { value, charge }
+    }
+
+    /// Returns the bytes that count for the value.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.charge.weight()
+    }
+
+    /// Returns the value and its charge.
+    #[must_use]
+    pub fn into_parts(self) -> (T, Charge) {
+        (self.value, self.charge)
+    }
+
+    /// Returns the value, whose memory counts until the call ends.
+    #[must_use]
+    pub fn keep(self) -> T {
+        self.charge.keep();
+        self.value
+    }
+}
+
+impl<T> Deref for Charged<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// Returns the time limit of the current call; `None` outside of a call of a client.
+#[must_use]
+pub fn time_limit() -> Option<Duration> {
+    let mut limit = None;
+    with_current_call(|call| limit = call.time_limit);
+    limit
+}
+
+/// Adds `spent` to the time that the call has spent on computations, and returns the total. Returns
+/// `spent` outside of a call.
+pub fn computed(spent: Duration) -> Duration {
+    let mut total = spent;
+    with_current_call(|call| {
+        let more = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX);
+        let before = call.computed.fetch_add(more, Ordering::Relaxed);
+        total = Duration::from_millis(before.saturating_add(more));
+    });
+    total
 }
 
 /// Memory of one map node in parsed JSON, in bytes. A map with a single field still takes a whole
@@ -272,8 +462,11 @@ pub fn kept_weight() -> usize {
     weight
 }
 
+/// Name of the rate limit for the memory of all calls.
+const MEMORY_BUCKET: &str = "memory";
+
 fn results_too_large() -> Error {
-    let bucket = "memory".to_owned();
+    let bucket = MEMORY_BUCKET.to_owned();
     let kind = ErrorKind::RateLimited {
         bucket,
         reset: None,
@@ -298,13 +491,26 @@ impl fmt::Display for MemoryLimitExceeded {
 
 impl StdError for MemoryLimitExceeded {}
 
-/// Returns true if a call failed because its answers exceeded [`MAX_HELD`]. Data read before the
-/// failure is valid.
+/// Returns true if a call failed because its answers exceeded [`MAX_HELD`], also if the error has
+/// been wrapped in another one. Data read before the failure is valid.
 #[must_use]
 pub fn is_spent(error: &Error) -> bool {
-    error
-        .source()
-        .is_some_and(|source| source.is::<MemoryLimitExceeded>())
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.is::<MemoryLimitExceeded>() {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// Returns true if an error is about the memory of a call, or of all calls together, and not about
+/// what was read.
+#[must_use]
+pub fn is_about_memory(error: &Error) -> bool {
+    is_spent(error)
+        || matches!(error.kind(), ErrorKind::RateLimited { bucket, .. } if bucket == MEMORY_BUCKET)
 }
 
 /// Returns the warning for a list that ended early because of an `error` accepted by [`is_spent`].
@@ -395,6 +601,61 @@ mod tests {
         assert!(hold("h", MAX_HELD + 1).is_ok());
     }
 
+    #[tokio::test]
+    async fn charge_counts_until_dropped() {
+        let held = || received(0);
+        let half = MAX_HELD / 2;
+        together(async {
+            let first = charge("one", half).unwrap();
+            let mut second = charge("two", half).unwrap();
+            let refused = second.add("three", 1).unwrap_err();
+            assert!(is_spent(&refused) && is_about_memory(&refused));
+            let message = refused.message();
+            assert!(message.starts_with("three and what else"), "{message}");
+            assert!(message.ends_with("more than 32 MiB in all"), "{message}");
+            assert_eq!((second.weight(), held()), (half, MAX_HELD));
+            drop(first);
+            assert_eq!(held(), half);
+            second.keep();
+            assert!(charge("four", half + 1).is_err());
+            assert_eq!(*Charged::new(7, charge("five", half).unwrap()), 7);
+            assert_eq!(held(), half);
+            assert_eq!(Charged::new(7, charge("five", half).unwrap()).keep(), 7);
+            assert_eq!(held(), MAX_HELD);
+        })
+        .await;
+        // Outside of a call, each charge has the limit for itself.
+        let alone = charge("one", MAX_HELD).unwrap();
+        assert!(charge("two", MAX_HELD).is_ok() && charge("two", MAX_HELD + 1).is_err());
+        drop(alone);
+    }
+
+    #[tokio::test]
+    async fn wrapped_memory_error_is_still_recognised() {
+        let spent = charge("one", MAX_HELD + 1).unwrap_err();
+        let outer = Error::new(ErrorKind::Protocol, "cannot read").with_source(spent);
+        assert!(is_spent(&outer) && is_about_memory(&outer));
+        assert!(!is_about_memory(&lost()));
+    }
+
+    #[tokio::test]
+    async fn joined_calls_share_computation_time() {
+        let second = Duration::from_secs(1);
+        let compute = async || {
+            let call = CallState::new(None);
+            call.scope(async { computed(second) }).await
+        };
+        assert_eq!([compute().await, compute().await], [second, second]);
+        let joined = together(async { [compute().await, compute().await] }).await;
+        assert_eq!(joined, [second, 2 * second]);
+        assert_eq!([computed(second), computed(second)], [second, second]);
+        let limited = CallState::limited(None, second);
+        let limits =
+            limited.scope(async { [time_limit(), together(async { time_limit() }).await] });
+        assert_eq!(limits.await, [Some(second); 2]);
+        assert_eq!(time_limit(), None);
+    }
+
     /// Runs a call that holds one answer of `weight` bytes.
     async fn read(weight: usize) -> Result<()> {
         let call = CallState::new(None);
@@ -419,6 +680,20 @@ mod tests {
         let twice = async { read(MAX_HELD).await.and(read(MAX_HELD).await) };
         let (found, was_refused) = kept(true, twice).await;
         assert!(found.is_ok() && !was_refused);
+        let beside = async {
+            let held = charge("one", MAX_KEPT).unwrap();
+            let (refused, was_refused) = kept(true, async { charge("two", 1024) }).await;
+            let refused = refused.unwrap_err();
+            assert!(was_refused && is_about_memory(&refused) && !is_spent(&refused));
+            drop(held);
+            assert!(kept(true, async { charge("two", 1024) }).await.0.is_ok());
+            // What was let go is not subtracted twice.
+            let held = charge("three", 1024).unwrap();
+            let_go();
+            drop(held);
+            assert_eq!(kept_weight(), 0);
+        };
+        kept(true, beside).await;
         assert_eq!(KEPT.load(Ordering::Relaxed), 0);
     }
 

@@ -231,7 +231,7 @@ impl Client {
             o.started(op, &name);
         }
         let deadline = self.policy.deadline;
-        let state = CallState::new(self.policy.observer.clone());
+        let state = CallState::limited(self.policy.observer.clone(), deadline);
         let running = state.scope(call().instrument(span));
         let result = match tokio::time::timeout(deadline, running).await {
             Ok(result) => result,
