@@ -1,6 +1,10 @@
 use std::{borrow::Cow, path::PathBuf, process::Stdio};
 
-use forge_core::{Error, ErrorKind, Result, text};
+use forge_core::{
+    Error, ErrorKind, Result,
+    call::{Charge, MAX_HELD},
+    text,
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStdin, ChildStdout},
@@ -9,16 +13,15 @@ use tokio::{
 
 use crate::{
     Git, blocking,
+    children::{ProcessKind, RunningProcess},
     error::{code, failed, is_out_of_memory, spawn_error},
     exact_refs::{is_description, may_have_shadows, split_ref},
     stream::drain,
 };
 
-/// Maximum size of one object that is read into memory, in bytes.
-const MAX_OBJECT_BYTES: u64 = 32 * 1024 * 1024;
-/// Maximum total size of the objects that one call of [`CatFile::get_many`] reads into memory, in
-/// bytes.
-const MAX_OBJECTS_BYTES: u64 = 2 * MAX_OBJECT_BYTES;
+/// Maximum size of one object that is read into memory, and of all objects that one call of
+/// [`CatFile::get_many`] returns, in bytes.
+const MAX_OBJECT_BYTES: u64 = MAX_HELD as u64;
 /// Maximum number of queries that are sent before their answers are read.
 const MAX_QUERIES_IN_FLIGHT: usize = 64;
 
@@ -33,8 +36,9 @@ pub struct ObjectInfo {
     pub size: u64,
 }
 
-/// An object with its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An object with its content. The content counts for the memory of the call
+/// ([`forge_core::call::charge`]) until the object is dropped.
+#[derive(Debug)]
 pub struct Object {
     /// Full object id, hex.
     pub oid: String,
@@ -42,6 +46,16 @@ pub struct Object {
     pub kind: String,
     /// Content.
     pub data: Vec<u8>,
+    charge: Charge,
+}
+
+impl Object {
+    /// Returns the content, which counts until the call ends.
+    #[must_use]
+    pub fn keep(self) -> Vec<u8> {
+        self.charge.keep();
+        self.data
+    }
 }
 
 /// Result of looking up one object.
@@ -89,6 +103,8 @@ pub struct CatFile {
 
 #[derive(Debug)]
 struct Process {
+    /// Dropped before the child, because it kills the group of a child that still runs.
+    running: RunningProcess,
     child: Child,
     stderr: JoinHandle<Vec<u8>>,
     stdin: ChildStdin,
@@ -102,6 +118,7 @@ impl Process {
     /// `git` if something other than the object caused the failure: a signal, or a lack of memory.
     async fn end(self) -> Result<Vec<u8>> {
         let Self {
+            mut running,
             mut child,
             stderr,
             stdin,
@@ -110,6 +127,7 @@ impl Process {
         drop(stdin);
         let said = stderr.await.unwrap_or_default();
         let status = child.wait().await.map_or(-1, code);
+        running.ended();
         match status == -1 || is_out_of_memory(&said) {
             true => Err(failed("cat-file", status, &said)),
             false => Ok(said),
@@ -161,16 +179,52 @@ impl CatFile {
     /// Returns the objects `names`, in order. Several queries are sent before their answers are
     /// read.
     ///
-    /// The contents have at most 64 MiB together. An object that exceeds what is left of this limit
+    /// The contents have at most 32 MiB together. An object that exceeds what is left of this limit
     /// is not read, but smaller objects after it are.
     ///
     /// # Errors
-    /// `git` if git cannot be run or crashes; `timeout` if it takes too long. If only one object
-    /// cannot be read, its [`ObjectLookup`] has the error.
+    /// `git` if git cannot be run or crashes; `timeout` if it takes too long; the errors of
+    /// [`forge_core::call::charge`] if the call holds too much in memory. If only one object cannot
+    /// be read, its [`ObjectLookup`] has the error.
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ObjectLookup>> {
+        let mut left = MAX_OBJECT_BYTES;
+        let sum = |found: &ObjectLookup| {
+            if let ObjectLookup::Object(object) = found {
+                left = left.saturating_sub(object.data.len() as u64);
+            }
+            left
+        };
+        self.read_objects(names, MAX_OBJECT_BYTES, sum, |found| found)
+            .await
+    }
+
+    /// Reads the objects `names`, in order, of at most `max_bytes` each, and returns what `take`
+    /// makes of each. Only one object is in memory at a time.
+    ///
+    /// # Errors
+    /// The errors of [`CatFile::get_many`].
+    pub async fn get_each<S: AsRef<str>, T>(
+        &mut self,
+        names: &[S],
+        max_bytes: usize,
+        take: impl FnMut(ObjectLookup) -> T,
+    ) -> Result<Vec<T>> {
+        let max_bytes = MAX_OBJECT_BYTES.min(max_bytes as u64);
+        self.read_objects(names, max_bytes, |_| max_bytes, take)
+            .await
+    }
+
+    /// Reads objects. The first one has at most `left` bytes; `next_left` returns the limit for the
+    /// object after the one that was found.
+    async fn read_objects<S: AsRef<str>, T>(
+        &mut self,
+        names: &[S],
+        mut left: u64,
+        mut next_left: impl FnMut(&ObjectLookup) -> u64,
+        mut take: impl FnMut(ObjectLookup) -> T,
+    ) -> Result<Vec<T>> {
         let names = self.exact_names(names).await?;
         let mut found = Vec::with_capacity(names.len());
-        let mut left = MAX_OBJECTS_BYTES;
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
             let Some(chunk) = rest.get(..rest.len().min(MAX_QUERIES_IN_FLIGHT)) else {
                 break;
@@ -181,23 +235,28 @@ impl CatFile {
             let questions = questions("contents", chunk);
             let answers = async {
                 for _ in chunk {
-                    let Some(answer) = read_object(stdout, left).await else {
+                    let Some(answer) = read_object(stdout, left).await? else {
                         break;
                     };
-                    if let ObjectLookup::Object(object) = &answer {
-                        left = left.saturating_sub(object.data.len() as u64);
-                    }
-                    found.push(answer);
+                    left = next_left(&answer);
+                    found.push(take(answer));
                 }
+                Ok::<(), Error>(())
             };
-            let done = async { tokio::join!(write_queries(stdin, &questions), answers) };
-            let (_, ()) = self.git.within_limit("cat-file", done).await?;
+            let queries = async {
+                // A failed write is ignored: git has ended, and the missing answers show it.
+                let _ = write_queries(stdin, &questions).await;
+                Ok(())
+            };
+            let done = async { tokio::try_join!(queries, answers) };
+            // After an error, answers are unread, so the process is dropped.
+            self.git.within_limit("cat-file", done).await??;
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
                 // Git ended while it read the object `name`.
                 Some(name) => {
                     let said = process.end().await?;
-                    found.push(ObjectLookup::Unreadable(unreadable(name, &said)));
+                    found.push(take(ObjectLookup::Unreadable(unreadable(name, &said))));
                 }
             }
         }
@@ -299,12 +358,13 @@ impl CatFile {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(broken)?;
+        let (mut child, running) = self.git.start(&mut command, ProcessKind::Reader)?;
         let no_pipe = || broken(std::io::ErrorKind::BrokenPipe.into());
         let stdin = child.stdin.take().ok_or_else(no_pipe)?;
         let stdout = child.stdout.take().ok_or_else(no_pipe)?;
         let stderr = child.stderr.take().ok_or_else(no_pipe)?;
         Ok(Process {
+            running,
             child,
             stderr: tokio::spawn(drain(stderr)),
             stdin,
@@ -375,27 +435,44 @@ async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<ObjectHeader
 }
 
 /// Reads the next object, of at most `left` bytes. Returns `None` if git has ended.
-async fn read_object(stdout: &mut BufReader<ChildStdout>, left: u64) -> Option<ObjectLookup> {
-    let info = match read_header(stdout).await? {
-        ObjectHeader::Info(info) => info,
-        ObjectHeader::Missing => return Some(ObjectLookup::Missing),
+///
+/// # Errors
+/// The errors of [`Charge::add`] if the call holds too much in memory. The object is then unread.
+async fn read_object(
+    stdout: &mut BufReader<ChildStdout>,
+    left: u64,
+) -> Result<Option<ObjectLookup>> {
+    let info = match read_header(stdout).await {
+        Some(ObjectHeader::Info(info)) => info,
+        Some(ObjectHeader::Missing) => return Ok(Some(ObjectLookup::Missing)),
+        None => return Ok(None),
     };
     let ObjectInfo { oid, kind, size } = info;
     if size > MAX_OBJECT_BYTES.min(left) {
-        let mut rest = stdout.take(size + 1);
-        tokio::io::copy(&mut rest, &mut tokio::io::sink())
-            .await
-            .ok()?;
+        let mut rest = stdout.take(size.saturating_add(1));
+        let skipped = tokio::io::copy(&mut rest, &mut tokio::io::sink()).await;
         let why = match size > MAX_OBJECT_BYTES {
             true => format!("it has {size} bytes, and the maximum is {MAX_OBJECT_BYTES}"),
-            false => format!("it has {size} bytes, and the objects read before it leave {left}"),
+            false => format!("it has {size} bytes, and at most {left} are read here"),
         };
-        return Some(ObjectLookup::Unreadable(damaged(&oid, &why)));
+        let unread = ObjectLookup::Unreadable(damaged(&oid, &why));
+        return Ok(skipped.is_ok().then_some(unread));
     }
-    let mut data = vec![0; usize::try_from(size).ok()? + 1];
-    stdout.read_exact(&mut data).await.ok()?;
+    let size = usize::try_from(size).unwrap_or(MAX_HELD);
+    let mut charge = Charge::new();
+    charge.add(&format!("the object {oid}"), size)?;
+    let mut data = vec![0; size + 1];
+    if stdout.read_exact(&mut data).await.is_err() {
+        return Ok(None);
+    }
     data.pop();
-    Some(ObjectLookup::Object(Object { oid, kind, data }))
+    let object = Object {
+        oid,
+        kind,
+        data,
+        charge,
+    };
+    Ok(Some(ObjectLookup::Object(object)))
 }
 
 #[cfg(test)]
@@ -480,7 +557,7 @@ mod tests {
     #[tokio::test]
     async fn objects_of_one_lookup_share_a_size_limit() {
         let (_dir, git, oids) = repository().await;
-        let content = vec![0_u8; 25 << 20];
+        let content = vec![0_u8; 15 << 20];
         let args = ["hash-object", "-w", "--stdin"];
         let large = git.run_ok_with_stdin(args, &content).await.unwrap();
         let large = String::from_utf8(large).unwrap().trim().to_owned();
@@ -491,10 +568,42 @@ mod tests {
         let read: Vec<bool> = found.iter().map(is_read).collect();
         assert_eq!(read, [true, true, false, true]);
         let e = found.into_iter().nth(2).unwrap().into_object().unwrap_err();
-        assert!(
-            e.message().contains("the objects read before it leave"),
-            "{e}"
-        );
+        assert!(e.message().contains("at most 2097152 are read here"), "{e}");
+    }
+
+    /// The content counts for the call as long as it is in memory.
+    #[tokio::test]
+    async fn objects_count_for_the_memory_of_the_call() {
+        use forge_core::call::{is_spent, received, together};
+        let (_dir, git, oids) = repository().await;
+        let content = vec![0_u8; 12 << 20];
+        let args = ["hash-object", "-w", "--stdin"];
+        let large = git.run_ok_with_stdin(args, &content).await.unwrap();
+        let large = String::from_utf8(large).unwrap().trim().to_owned();
+        let mut cat = git.cat_file();
+        let size = |found: ObjectLookup| {
+            let object = found.into_object().unwrap().unwrap();
+            (object.data.len(), received(0))
+        };
+        together(async {
+            let names = vec![large.clone(); 40];
+            let sizes = cat.get_each(&names, MAX_HELD, size).await.unwrap();
+            assert_eq!(sizes, vec![(12 << 20, 12 << 20); 40]);
+            assert_eq!(received(0), 0);
+            let first = cat.get(&large).await.unwrap().unwrap();
+            let second = cat.get(&large).await.unwrap().unwrap();
+            let refused = cat.get(&large).await.unwrap_err();
+            assert!(is_spent(&refused), "{refused}");
+            assert!(refused.message().contains(&large), "{refused}");
+            drop(first);
+            assert_eq!(second.keep().len(), received(0));
+            assert!(cat.get(&oids[0]).await.unwrap().is_some());
+            assert_eq!(received(0), 12 << 20);
+        })
+        .await;
+        let small = |found: ObjectLookup| found.into_object().is_ok();
+        let read = cat.get_each(&[&large, &oids[0]], 1 << 20, small).await;
+        assert_eq!(read.unwrap(), [false, true]);
     }
 
     #[tokio::test]

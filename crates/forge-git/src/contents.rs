@@ -8,7 +8,8 @@ impl Git {
     /// Returns the content of each path at the commit `oid`, in the order of the paths.
     ///
     /// # Errors
-    /// `git` if git cannot be run; `protocol` if a file is damaged.
+    /// `git` if git cannot be run; `protocol` if a file is damaged, or if the call holds too much in
+    /// memory.
     pub async fn contents(&self, oid: &str, paths: &[String]) -> Result<Vec<FileContent>> {
         // A line break would end the query for git. A path with a line break is therefore replaced
         // by `./`, which is a directory and counts as missing.
@@ -24,7 +25,7 @@ impl Git {
             contents.push(match info {
                 Some(info) if info.kind == "blob" && info.size <= FileContent::MAX_BYTES => {
                     match cat.get(name).await? {
-                        Some(blob) => FileContent::of(&blob.data),
+                        Some(blob) => FileContent::of(&blob.keep()),
                         None => FileContent::Missing,
                     }
                 }

@@ -6,11 +6,20 @@ use std::{
     time::Duration,
 };
 
-use forge_core::{Result, Trust, model::ByteStream};
-use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
+use forge_core::{
+    Error, ErrorKind, Result, Trust,
+    call::{self, Charge},
+    model::ByteStream,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt},
+    process::{Child, Command},
+    sync::OnceCell,
+};
 
 use crate::{
     CatFile, Setting, Version,
+    children::{ProcessKind, RunningProcess, limit_processor_time, refuse_while_ending},
     error::{code, failed, spawn_error, timeout_error},
     process::{NO_ATTRIBUTES_FILE, Purpose, forbid_fetch, restrict},
     remotes::path_of,
@@ -38,6 +47,13 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
 /// that the repository's configuration includes would block git for ever.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Share of the time limit of a call that its merge computations may take. A history can be built so
+/// that a merge takes for ever; the rest of the call must not wait for it.
+const COMPUTATION_SHARE: u32 = 4;
+
+/// Output of a process that is not counted for the call once it is read, in bytes.
+const UNCOUNTED_OUTPUT: usize = 64 * 1024;
+
 /// A git program with its working directory and the permissions of its processes.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -56,19 +72,23 @@ pub struct Git {
     /// writes.
     pub(crate) attributes_file: Option<bool>,
     read_limit: Duration,
+    /// `None` stands for a share of the time limit of the call.
+    computation_limit: Option<Duration>,
     /// Settings of the repository that name programs, read on first use.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
 
 /// Result of a finished command.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Output {
     /// Exit status, or -1 after a signal.
     pub status: i32,
-    /// Complete standard output.
+    /// Standard output. Complete for a command that only reads.
     pub stdout: Vec<u8>,
-    /// Complete standard error.
+    /// First MiB of standard error.
     pub stderr: Vec<u8>,
+    /// The memory of the output.
+    charge: Charge,
 }
 
 impl Git {
@@ -90,6 +110,7 @@ impl Git {
             fetches_missing: true,
             attributes_file: None,
             read_limit: read_limit(),
+            computation_limit: None,
             programs: Arc::default(),
         }
     }
@@ -218,6 +239,15 @@ impl Git {
         Some(git.with_setting(format!("{key}=!{helper}")))
     }
 
+    /// Returns this git with another time limit for a merge computation, and for all merge
+    /// computations of one call that only reads. The default is a quarter of the time limit of the
+    /// call.
+    #[must_use]
+    pub fn with_computation_limit(mut self, limit: Duration) -> Self {
+        self.computation_limit = Some(limit);
+        self
+    }
+
     pub(crate) fn for_read(&self) -> Self {
         Self {
             purpose: Purpose::Read,
@@ -285,7 +315,7 @@ impl Git {
         for setting in &self.settings {
             command.args(["-c", setting]);
         }
-        command.args(args).current_dir(&self.dir).kill_on_drop(true);
+        command.args(args).current_dir(&self.dir);
         if self.clear {
             for key in REPOSITORY_VARIABLES {
                 command.env_remove(key);
@@ -306,9 +336,11 @@ impl Git {
     /// Runs a command and returns its output, whatever the exit status.
     ///
     /// # Errors
-    /// `git` if the program cannot be run; `timeout` if the command only reads and takes too long.
+    /// `git` if the program cannot be run; `timeout` if the command only reads and takes too long;
+    /// `protocol` if it only reads and prints more than the call may hold in memory.
     pub async fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Output> {
-        self.finish(self.command(args), None).await
+        self.finish(self.command(args), None, self.process_kind())
+            .await
     }
 
     /// Runs a command with `input` as its standard input, and returns its output, whatever the exit
@@ -321,7 +353,8 @@ impl Git {
         args: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Result<Output> {
-        self.finish(self.command(args), Some(input)).await
+        self.finish(self.command(args), Some(input), self.process_kind())
+            .await
     }
 
     /// Like [`Git::run_with_stdin`], for a command that holds locks. Dropping the future does not
@@ -335,9 +368,8 @@ impl Git {
         args: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Result<Output> {
-        let mut command = self.command(args);
-        command.kill_on_drop(false);
-        self.finish(command, Some(input)).await
+        let command = self.command(args);
+        self.finish(command, Some(input), ProcessKind::Writer).await
     }
 
     /// Runs a command and returns its standard output. Fails if the exit status is not 0.
@@ -350,7 +382,8 @@ impl Git {
         args: impl IntoIterator<Item = S>,
     ) -> Result<Vec<u8>> {
         let (name, command) = self.named(args);
-        self.finish(command, None).await?.ok(&name)
+        let kind = self.process_kind();
+        self.finish(command, None, kind).await?.ok(&name)
     }
 
     /// Like [`Git::run_ok`], with `input` as standard input.
@@ -363,7 +396,8 @@ impl Git {
         input: &[u8],
     ) -> Result<Vec<u8>> {
         let (name, command) = self.named(args);
-        self.finish(command, Some(input)).await?.ok(&name)
+        let kind = self.process_kind();
+        self.finish(command, Some(input), kind).await?.ok(&name)
     }
 
     /// Streams the standard output of a command, in chunks of at most 64 KiB. Git waits for the
@@ -402,15 +436,18 @@ impl Git {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .map_err(|e| spawn_error(&self.program, &self.dir, e))?;
+        // A stream is a read, also one from a remote.
+        let kind = match self.purpose {
+            Purpose::Remote { .. } => ProcessKind::RemoteReader,
+            Purpose::Read | Purpose::Write => ProcessKind::Reader,
+        };
+        let (mut child, running) = self.start(&mut command, kind)?;
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
             // A failed write is ignored, because a command may end without reading all of its
             // input. Its exit status then shows the reason.
             tokio::spawn(async move { pipe.write_all(&input).await });
         }
-        Ok(stream::of(child, name))
+        Ok(stream::of(child, running, name))
     }
 
     /// Returns a process for object lookups, which starts with the first lookup.
@@ -419,7 +456,10 @@ impl Git {
         CatFile::new(self.clone())
     }
 
-    fn named<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (String, Command) {
+    pub(crate) fn named<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> (String, Command) {
         let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         let name = subcommand(&args);
         (name, self.command(args))
@@ -443,7 +483,81 @@ impl Git {
             .map_err(|_| timeout_error(subcommand, &self.dir, limit))
     }
 
-    async fn finish(&self, mut command: Command, input: Option<&[u8]>) -> Result<Output> {
+    fn process_kind(&self) -> ProcessKind {
+        if self.purpose == Purpose::Read {
+            ProcessKind::Reader
+        } else {
+            ProcessKind::Writer
+        }
+    }
+
+    pub(crate) fn start(
+        &self,
+        command: &mut Command,
+        kind: ProcessKind,
+    ) -> Result<(Child, RunningProcess)> {
+        refuse_while_ending()?;
+        tracing::trace!(command = ?command.as_std(), "git");
+        let broken = |e| spawn_error(&self.program, &self.dir, e);
+        let started = match kind {
+            ProcessKind::Writer => RunningProcess::start_writer(command),
+            ProcessKind::RemoteReader => RunningProcess::start_remote_reader(command),
+            ProcessKind::Reader | ProcessKind::Computation(_) => {
+                RunningProcess::start_reader(command)
+            }
+        };
+        let (child, running) = started.map_err(broken)?;
+        if let ProcessKind::Computation(limit) = kind {
+            limit_processor_time(&child, limit);
+        }
+        Ok((child, running))
+    }
+
+    /// Runs a command that merges histories, for which the time is limited. All such commands of a
+    /// call that only reads share the limit.
+    ///
+    /// # Errors
+    /// `timeout` after the limit; the errors of [`Git::run`].
+    pub(crate) async fn run_computation(&self, args: Vec<&str>) -> Result<Output> {
+        let limit = self.computation_limit.unwrap_or_else(|| {
+            let of_call = call::time_limit().unwrap_or(READ_TIMEOUT);
+            of_call / COMPUTATION_SHARE
+        });
+        let left = if self.purpose == Purpose::Read {
+            limit.saturating_sub(call::computed(Duration::ZERO))
+        } else {
+            limit
+        };
+        let begin = tokio::time::Instant::now();
+        let kind = ProcessKind::Computation(left);
+        let computation = self.finish(self.command(args), None, kind);
+        let ended = if left.is_zero() {
+            None
+        } else {
+            tokio::time::timeout(left, computation).await.ok()
+        };
+        let _ = call::computed(begin.elapsed());
+        ended.unwrap_or_else(|| Err(self.computation_timeout(limit)))
+    }
+
+    fn computation_timeout(&self, limit: Duration) -> Error {
+        let message = format!(
+            "the merge was not computed: git merge-tree may take {} s in a call, and some histories \
+             need longer",
+            limit.as_secs_f32()
+        );
+        Error::new(ErrorKind::Timeout { after: limit }, message).with_hint(
+            "merge by hand with `git merge -s resolve`, or raise FORGE_TIMEOUT (seconds) and try \
+                 again",
+        )
+    }
+
+    async fn finish(
+        &self,
+        mut command: Command,
+        input: Option<&[u8]>,
+        kind: ProcessKind,
+    ) -> Result<Output> {
         let stdin = if input.is_some() {
             Stdio::piped()
         } else {
@@ -453,10 +567,14 @@ impl Git {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        tracing::trace!(command = ?command.as_std(), "git");
         let broken = |e| spawn_error(&self.program, &self.dir, e);
-        let mut child = command.spawn().map_err(broken)?;
+        // `running` is dropped before `child`, because it kills the group of a child that still runs.
+        let (mut child, mut running) = self.start(&mut command, kind)?;
         let pipe = child.stdin.take();
+        let no_pipe = || broken(std::io::ErrorKind::BrokenPipe.into());
+        let stdout = child.stdout.take().ok_or_else(no_pipe)?;
+        let stderr = child.stderr.take().ok_or_else(no_pipe)?;
+        let may_be_cut = kind == ProcessKind::Writer;
         // A failed write is ignored, because a command may end without reading all of its input. The
         // exit status of the command then shows the reason.
         let feed = async {
@@ -464,17 +582,51 @@ impl Git {
                 let _ = pipe.write_all(input).await;
                 let _ = pipe.shutdown().await;
             }
+            Ok(())
         };
         let args = command.as_std().get_args().map(OsStr::to_owned);
         let name = subcommand(&args.collect::<Vec<_>>());
-        let ended = async { tokio::join!(feed, child.wait_with_output()) };
-        let ((), output) = self.within_limit(&name, ended).await?;
-        let output = output.map_err(broken)?;
+        let ended = async {
+            tokio::try_join!(
+                feed,
+                self.read_output(&name, stdout, may_be_cut),
+                async { Ok(stream::drain(stderr).await) },
+                async { child.wait().await.map_err(broken) },
+            )
+        };
+        let ((), (stdout, charge), stderr, status) = self.within_limit(&name, ended).await??;
+        running.ended();
         Ok(Output {
-            status: code(output.status),
-            stdout: output.stdout,
-            stderr: output.stderr,
+            status: code(status),
+            stdout,
+            stderr,
+            charge,
         })
+    }
+
+    /// Reads the output of a process, and charges it to the call, twice because it is parsed. A
+    /// process that writes has to be read to its end, so the rest of too long an output is dropped.
+    async fn read_output(
+        &self,
+        subcommand: &str,
+        mut stdout: impl AsyncRead + Unpin,
+        may_be_cut: bool,
+    ) -> Result<(Vec<u8>, Charge)> {
+        let what = format!("the output of git {subcommand}");
+        let (mut charge, mut printed) = (Charge::new(), Vec::new());
+        let mut buffer = vec![0; 16 * 1024];
+        let broken = |e| spawn_error(&self.program, &self.dir, e);
+        loop {
+            let count = stdout.read(&mut buffer).await.map_err(broken)?;
+            let Some(chunk) = buffer.get(..count).filter(|chunk| !chunk.is_empty()) else {
+                return Ok((printed, charge));
+            };
+            match charge.add(&what, 2 * count) {
+                Ok(()) => printed.extend_from_slice(chunk),
+                Err(_) if may_be_cut => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 }
 
@@ -484,11 +636,13 @@ impl Output {
     /// # Errors
     /// `git` with `subcommand` and the standard error in the message.
     pub fn ok(self, subcommand: &str) -> Result<Vec<u8>> {
-        if self.status == 0 {
-            Ok(self.stdout)
-        } else {
-            Err(self.error(subcommand))
+        if self.status != 0 {
+            return Err(self.error(subcommand));
         }
+        if self.stdout.len() > UNCOUNTED_OUTPUT {
+            self.charge.keep();
+        }
+        Ok(self.stdout)
     }
 
     /// Creates the error for this output of a failed command.
@@ -619,6 +773,64 @@ mod tests {
         assert!(e.message().contains("0.1 s"), "{e}");
         let hint = e.hint().unwrap().text();
         assert!(hint.contains("git config --show-origin --list"), "{hint}");
+    }
+
+    async fn write_blob(git: &Git, content: &[u8]) -> String {
+        let args = ["hash-object", "-w", "--stdin"];
+        let oid = git.run_ok_with_stdin(args, content).await.unwrap();
+        String::from_utf8(oid).unwrap().trim().to_owned()
+    }
+
+    /// A text of one letter takes a thousandth of its size in the repository.
+    #[tokio::test]
+    async fn output_counts_for_the_memory_of_the_call() {
+        use forge_core::call::{MAX_HELD, is_spent, received, together};
+        let (_dir, git) = repository().await;
+        let mib = 1 << 20;
+        let (large, medium) = (vec![b'x'; 17 * mib], vec![b'x'; 5 * mib]);
+        let (large, medium) = (
+            write_blob(&git, &large).await,
+            write_blob(&git, &medium).await,
+        );
+        let show = |oid| ["cat-file", "blob", oid];
+        let refused = git.run_ok(show(&large)).await.unwrap_err();
+        assert!(is_spent(&refused), "{refused}");
+        let message = refused.message();
+        assert!(message.contains("the output of git cat-file"), "{message}");
+        assert!(message.contains("more than 32 MiB"), "{message}");
+        assert!(refused.hint().is_some());
+        together(async {
+            // What a caller has dropped does not count.
+            for _ in 0..8 {
+                let output = git.run(show(&medium)).await.unwrap();
+                assert_eq!((output.stdout.len(), received(0)), (5 * mib, 10 * mib));
+            }
+            for _ in 0..8 {
+                let within = git.run_within(show(&medium).to_vec(), MAX_HELD).await;
+                assert_eq!(within.unwrap().unwrap().len(), 5 * mib);
+                assert_eq!(received(0), 0);
+            }
+            let within = git.run_within(show(&medium).to_vec(), mib).await.unwrap();
+            assert!(within.is_none());
+            // What it may have kept counts until the call ends.
+            for _ in 0..3 {
+                assert!(git.run_ok(show(&medium)).await.is_ok());
+            }
+            let refused = git.run_ok(show(&medium)).await.unwrap_err();
+            assert!(is_spent(&refused), "{refused}");
+            assert!(git.run_ok(["rev-parse", "--git-dir"]).await.is_ok());
+        })
+        .await;
+    }
+
+    /// The output of a process that writes is cut, because the process must not be stopped.
+    #[tokio::test]
+    async fn long_output_of_a_write_is_cut() {
+        let (_dir, git) = repository().await;
+        let large = write_blob(&git, &vec![b'x'; 17 << 20]).await;
+        let output = git.for_write().run(["cat-file", "blob", &large]).await;
+        let output = output.unwrap();
+        assert_eq!((output.status, output.stdout.len()), (0, 16 << 20));
     }
 
     #[tokio::test]

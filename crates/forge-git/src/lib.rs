@@ -6,6 +6,7 @@
 mod apply;
 mod blocking;
 mod cat_file;
+mod children;
 mod commit;
 mod contents;
 mod current;
@@ -36,6 +37,7 @@ mod working_dir;
 pub use apply::{ApplyResult, Mail};
 pub use blocking::blocking;
 pub use cat_file::{CatFile, Object, ObjectInfo, ObjectLookup};
+pub use children::{end_reading_processes, wait_for_writing_processes};
 pub use commit::{RawCommit, parse_signature, signature};
 pub use current::{CurrentPull, PushedTo, current_branch, current_pull};
 pub use diff::{diff_args, mail_args};

@@ -29,7 +29,8 @@ impl Git {
     ///
     /// # Errors
     /// `git` if a commit is missing, or if the histories have no common commit and `unrelated` is
-    /// false.
+    /// false; `timeout` if the computation takes too long, as it does for some histories with
+    /// several merge bases.
     pub async fn merge_trees(&self, ours: &str, theirs: &str, unrelated: bool) -> Result<Merged> {
         self.merge_by_attributes_of(ours, [ours, theirs], unrelated)
             .await
@@ -54,7 +55,8 @@ impl Git {
         }
         args.extend(["--end-of-options", ours, theirs]);
         let git = self.without_drivers().await?;
-        let output = git.with_attributes_of(source).await?.run(args).await?;
+        let git = git.with_attributes_of(source).await?;
+        let output = git.run_computation(args).await?;
         if let Some(refusal) = self.driver_refusal(&output.stderr).await {
             return Err(refusal);
         }
@@ -185,5 +187,90 @@ impl Git {
         let args = ["hash-object", "-w", "-t", kind, "--stdin"];
         let oid = self.run_ok_with_stdin(args, data).await?;
         Ok(String::from_utf8_lossy(&oid).trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use forge_core::{ErrorKind, call::together};
+
+    use super::*;
+
+    /// Creates `main` and `topic`, whose histories cross `levels` times in `width` branches. Each
+    /// level has `width` merge bases, and git merges those of each level before it merges them.
+    async fn criss_cross(width: usize, levels: usize) -> (tempfile::TempDir, Git) {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q", "-b", "main"]).await.unwrap();
+        let commit = |mark: usize, parents: &[usize], text: &str| {
+            let mut parents = parents.iter();
+            let first = parents.next().map(|mark| format!("from :{mark}\n"));
+            let others: String = parents.map(|mark| format!("merge :{mark}\n")).collect();
+            let first = first.unwrap_or_default();
+            let (size, who) = (text.len(), "committer A <a@example.com> 1 +0000");
+            format!(
+                "commit refs/heads/b{mark}\nmark :{mark}\n{who}\ndata 1\nx\n{first}{others}\
+                 M 100644 inline f\ndata {size}\n{text}\n"
+            )
+        };
+        let mut stream = commit(1, &[], "base\n");
+        let mut tips = vec![1; width];
+        let mut mark = 1;
+        for level in 0..levels {
+            let mut next = Vec::new();
+            for branch in 0..width {
+                mark += 1;
+                let mut parents = tips.clone();
+                parents.rotate_left(branch);
+                parents.dedup();
+                stream += &commit(mark, &parents, &format!("{level} {branch}\n"));
+                next.push(mark);
+            }
+            tips = next;
+        }
+        stream += &format!("reset refs/heads/main\nfrom :{}\n\n", tips[0]);
+        stream += &format!("reset refs/heads/topic\nfrom :{}\n\n", tips[1]);
+        let import = ["fast-import", "--quiet", "--force"];
+        git.run_ok_with_stdin(import, stream.as_bytes())
+            .await
+            .unwrap();
+        (dir, git)
+    }
+
+    #[tokio::test]
+    async fn endless_merge_ends_at_time_limit() {
+        let (_dir, git) = criss_cross(3, 40).await;
+        let limit = Duration::from_millis(200);
+        let git = git.with_computation_limit(limit);
+        for git in [&git, &git.for_write()] {
+            let e = git.merge_trees("main", "topic", false).await.unwrap_err();
+            assert_eq!(e.kind(), &ErrorKind::Timeout { after: limit }, "{e}");
+            assert!(e.message().contains("git merge-tree may take 0.2 s"), "{e}");
+            let hint = e.hint().unwrap().text();
+            assert!(hint.contains("git merge -s resolve"), "{hint}");
+        }
+        // The histories that a person has are merged.
+        let (_dir, git) = criss_cross(2, 40).await;
+        assert!(git.merge_trees("main", "topic", false).await.is_ok());
+    }
+
+    /// A list computes a merge for each row.
+    #[tokio::test]
+    async fn merges_of_one_read_share_time_limit() {
+        let (_dir, git) = criss_cross(3, 40).await;
+        let git = git.with_computation_limit(Duration::from_millis(200));
+        together(async {
+            let merge = async |git: &Git| git.merge_trees("main", "topic", false).await;
+            assert!(merge(&git).await.is_err());
+            // The limit is used up, so a merge without work is not started either.
+            let e = git.merge_trees("main", "main", false).await.unwrap_err();
+            assert!(matches!(e.kind(), ErrorKind::Timeout { .. }), "{e}");
+            // A merge that is asked for has its own limit.
+            let asked = git.for_write().merge_trees("main", "main", false).await;
+            assert!(asked.is_ok(), "{asked:?}");
+        })
+        .await;
     }
 }

@@ -87,7 +87,7 @@ impl Git {
         args.extend(["--get-regexp", pattern]);
         let printed = self.run_within(args, MAX_SETTINGS);
         match self.within_limit("config", printed).await? {
-            Ok(Some(printed)) => Ok(printed),
+            Ok(Some(printed)) => Ok(printed.keep()),
             Ok(None) => Err(Error::new(
                 ErrorKind::Config,
                 format!(

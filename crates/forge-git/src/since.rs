@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use forge_core::{
     Action, Arg, Error, Hint, Noun, Param, Result, Warning,
+    call::{self, Charge, Charged},
     diff::{SeriesCommit, between, changed_commits},
     model::{ByteStream, ChangedCommit, Diff, HeadChange, SinceHead},
     text::one_line,
@@ -17,7 +18,7 @@ use crate::{Git, Merged, diff_args};
 const MAX_COMMITS: usize = 250;
 
 /// Maximum size of the changes that are compared, for each of the two heads, in bytes.
-const MAX_COMPARED: usize = 32 << 20;
+const MAX_COMPARED: usize = call::MAX_HELD / 4;
 
 /// Number of bytes from the start of a line that are enough to know its kind. The longest start to
 /// recognise is a commit id of SHA-256 with its newline.
@@ -336,20 +337,27 @@ impl Git {
     }
 
     /// Returns the output of a command. If the output exceeds `max` bytes, kills the command and
-    /// returns `None`.
+    /// returns `None`. The output counts for the memory of the call until it is dropped.
     ///
     /// # Errors
     /// The errors of [`Git::run_ok`].
-    pub async fn run_within(&self, args: Vec<&str>, max: usize) -> Result<Option<Vec<u8>>> {
+    pub async fn run_within(
+        &self,
+        args: Vec<&str>,
+        max: usize,
+    ) -> Result<Option<Charged<Vec<u8>>>> {
+        let (name, _) = self.named(&args);
+        let what = format!("the output of git {name}");
         let mut chunks = self.stream(args)?;
-        let mut printed = Vec::new();
+        let (mut charge, mut printed) = (Charge::new(), Vec::new());
         while let Some(chunk) = chunks.try_next().await? {
             if printed.len() + chunk.len() > max {
                 return Ok(None);
             }
+            charge.add(&what, chunk.len())?;
             printed.extend_from_slice(&chunk);
         }
-        Ok(Some(printed))
+        Ok(Some(Charged::new(printed, charge)))
     }
 }
 

@@ -6,11 +6,19 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::error::{code, failed};
+use crate::{
+    children::RunningProcess,
+    error::{code, failed},
+};
 
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
+/// Maximum size of the standard error of a process that is kept, in bytes.
+const MAX_STDERR: usize = 1024 * 1024;
+
 struct RunningGit {
+    /// Dropped before the child, because it kills the group of a child that still runs.
+    running: RunningProcess,
     child: Child,
     stdout: ChildStdout,
     stderr: Option<JoinHandle<Vec<u8>>>,
@@ -19,13 +27,14 @@ struct RunningGit {
 
 /// Streams the standard output of `child` in chunks. If the command fails, the error is the last
 /// item.
-pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
+pub(crate) fn of(mut child: Child, running: RunningProcess, subcommand: String) -> ByteStream {
     // The caller pipes both outputs. Without the pipes there is nothing to read.
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Box::pin(stream::empty());
     };
     let stderr = Some(tokio::spawn(drain(stderr)));
     let running = RunningGit {
+        running,
         child,
         stdout,
         stderr,
@@ -44,7 +53,9 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
             Ok(_) => return Some((Ok(chunk), Some(running))),
             Err(e) => return Some((Err(broken(e)), None)),
         }
-        match running.child.wait().await {
+        let ended = running.child.wait().await;
+        running.running.ended();
+        match ended {
             Ok(status) if status.success() => None,
             Ok(status) => {
                 let said = match running.stderr.take() {
@@ -64,7 +75,7 @@ pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut buffer).await {
-        let room = MAX_CHUNK_BYTES.saturating_sub(kept.len());
+        let room = MAX_STDERR.saturating_sub(kept.len());
         kept.extend(buffer.iter().take(n.min(room)));
     }
     kept

@@ -5,7 +5,9 @@
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 
-use forge_core::{Error, ErrorKind, Noun, Result, is_full_oid, model, text::one_line};
+use forge_core::{
+    Error, ErrorKind, Noun, Result, call::Charged, is_full_oid, model, text::one_line,
+};
 use forge_git::Git;
 use tokio::time::timeout;
 use url::Url;
@@ -109,7 +111,10 @@ impl Tangled {
         };
         let args = args.iter().map(String::as_str).collect();
         let said = match timeout(LIST_TIMEOUT, git.run_within(args, MAX_PRINTED)).await {
-            Ok(Ok(printed)) => return Refs::read(printed).map_err(|why| unread(&why)),
+            Ok(Ok(printed)) => {
+                let printed = printed.map(Charged::keep);
+                return Refs::read(printed).map_err(|why| unread(&why));
+            }
             Ok(Err(said)) if matches!(said.kind(), ErrorKind::Git { .. }) => said,
             Ok(Err(not_run)) => return Err(not_run),
             Err(_) => {
