@@ -1,11 +1,16 @@
 //! The labels that a repository defines.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+};
 
 use async_trait::async_trait;
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Labels, Noun, Outcome, Page, PageReq, Param, RepoId,
     Result,
+    call::{Charge, charge},
     limits::{check_label_color, check_label_description, check_label_name},
     model::{Label, NewLabel},
     suggest, text,
@@ -27,6 +32,8 @@ use crate::{
 const MAX_NAME_LENGTH: usize = 50;
 /// Maximum length of `labels.json`, in bytes: room for 20,000 labels.
 const MAX_LABELS_BYTES: usize = 4 * 1024 * 1024;
+/// Memory of a label in addition to its texts, in bytes.
+const BYTES_PER_LABEL: usize = 256;
 /// Hint for a new label whose name already exists.
 static OVERWRITE: Hint = Hint::fixed(
     "choose another name, or overwrite it",
@@ -54,10 +61,26 @@ const STARTERS: [(&str, &str, &str); 9] = [
 ];
 
 /// The content of `labels.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LabelSet {
     format: u32,
     labels: Vec<Label>,
+    /// For each id, the position of its label at the time of reading.
+    #[serde(skip)]
+    positions: HashMap<String, usize>,
+    /// The memory of the labels.
+    #[serde(skip)]
+    charge: Charge,
+}
+
+/// The labels in the order of their names, with the commit from which they were read. A list is read
+/// page by page, and each page would otherwise parse and sort all labels again.
+pub(crate) type SortedLabels = (Option<String>, Arc<Vec<Label>>);
+
+/// Returns the memory that a label takes in a result, in bytes: its texts are parsed and printed.
+pub(crate) fn weight_of_label(label: &Label) -> usize {
+    let description = label.description.as_ref().map_or(0, String::len);
+    2 * (label.name.len() + label.color.len() + label.id.len() + description) + BYTES_PER_LABEL
 }
 
 /// The labels, with the commit from which they were read.
@@ -77,21 +100,32 @@ impl Default for LabelSet {
                 label
             })
             .collect();
-        Self {
+        let set = Self {
             format: LABELS_FORMAT,
             labels,
-        }
+            positions: HashMap::new(),
+            charge: Charge::default(),
+        };
+        set.with_positions()
     }
 }
 
 impl LabelSet {
+    fn with_positions(mut self) -> Self {
+        for (position, label) in self.labels.iter().enumerate() {
+            let id = label.id.clone();
+            self.positions.entry(id).or_insert(position);
+        }
+        self
+    }
+
     fn find(&self, name: &str) -> Option<&Label> {
         self.labels.iter().find(|l| same_login(&l.name, name))
     }
 
     /// Returns the current label with the id of `label`, if it still exists.
     pub fn current(&self, label: &LabelRef) -> Option<&Label> {
-        self.labels.iter().find(|l| l.id == label.id)
+        self.labels.get(*self.positions.get(&label.id)?)
     }
 
     /// Returns the label called `name`.
@@ -134,6 +168,7 @@ impl EventStore {
         let object = object.map_err(|e| match e.kind() {
             // Git itself failed. The labels may be intact, so they are not reported as damaged.
             forge_core::ErrorKind::Git { .. } => e,
+            _ if forge_core::call::is_about_memory(&e) => e,
             _ => bad(e.message().into()).with_source(e),
         })?;
         let object = object.ok_or_else(|| bad("there is no labels.json in it".into()))?;
@@ -146,10 +181,12 @@ impl EventStore {
         Unreadable::check_format(LABELS_FILE, &object.data, LABELS_FORMAT).map_err(bad)?;
         let mut book: LabelSet = serde_json::from_slice(&object.data)
             .map_err(|e| bad(e.to_string().into()).with_source(e))?;
+        let weight = book.labels.iter().map(weight_of_label).sum();
+        book.charge = charge("the labels", weight)?;
         // A write stores the newest format.
         book.format = LABELS_FORMAT;
         Ok(LoadedLabelSet {
-            book,
+            book: book.with_positions(),
             old: Some(tip.oid),
         })
     }
@@ -159,9 +196,11 @@ impl EventStore {
 impl Labels for Local {
     async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>> {
         self.check(repo)?;
-        let mut labels = self.store.labels(&mut self.store.cat()).await?.book.labels;
-        labels.sort_by_key(|l| l.name.to_lowercase());
-        paging::slice(labels, &page, &"labels")
+        let labels = self.sorted_labels().await?;
+        let page = paging::slice_ref(&labels, &page, &"labels")?;
+        let weight = page.items.iter().map(weight_of_label).sum();
+        charge("the labels", weight)?.keep();
+        Ok(page)
     }
 
     async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>> {
@@ -243,6 +282,27 @@ impl Labels for Local {
 }
 
 impl Local {
+    /// Returns all labels, sorted by name. Reads them again only if they have changed.
+    async fn sorted_labels(&self) -> Result<Arc<Vec<Label>>> {
+        let mut cat = self.store.cat();
+        let tip = cat.info(LABELS).await?.map(|info| info.oid);
+        let known = || {
+            let sorted = self.sorted_labels.lock();
+            sorted.unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((at, labels)) = &*known()
+            && *at == tip
+        {
+            return Ok(Arc::clone(labels));
+        }
+        let LoadedLabelSet { book, old } = self.store.labels(&mut cat).await?;
+        let mut labels = book.labels;
+        labels.sort_by_cached_key(|l| l.name.to_lowercase());
+        let labels = Arc::new(labels);
+        *known() = Some((old, Arc::clone(&labels)));
+        Ok(labels)
+    }
+
     async fn save_labels(
         &self,
         book: &LabelSet,

@@ -11,7 +11,7 @@
 use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use forge_core::{
@@ -39,6 +39,7 @@ mod store;
 mod validate;
 mod work_trees;
 
+use labels::SortedLabels;
 use repository::LocalRepository;
 use store::EventStore;
 
@@ -51,6 +52,7 @@ pub struct Local {
     repository: LocalRepository,
     store: EventStore,
     info: ForgeInfo,
+    sorted_labels: Mutex<Option<SortedLabels>>,
 }
 
 impl Local {
@@ -95,6 +97,7 @@ impl Local {
             repository,
             store,
             info: ForgeInfo::new(ForgeKind::LOCAL, ""),
+            sorted_labels: Mutex::default(),
         }))
     }
 

@@ -3,17 +3,20 @@
 
 use forge_core::{
     PrKey, Result, Warning,
+    call::{Charge, Charged, charge},
     locator::Hosts,
     mentions::{Mention, closing, mentions},
     model::{IssueId, Link, LinkState, Links, PrState, StateFilter, Subject, SubjectKind},
+    text,
 };
 use forge_git::CatFile;
 
 use crate::{
     Local,
+    caps::LIMITS,
     pulls::{ScanStep, is_named_issue, warning_of},
     reviews::{CommentMapper, fold_issue_comments},
-    store::{PullRead, Snapshot, StoredIssue, StoredPull},
+    store::{MAX_IN_MEMORY, PullRead, Snapshot, StoredIssue, StoredPull},
 };
 
 /// Maximum number of mentioned numbers that are looked up for one pull request or issue.
@@ -30,12 +33,20 @@ struct LinkSource {
     pull: Option<StoredPull>,
     /// The commit of the first event, if the source is an issue.
     first_event: Option<String>,
+    /// The memory of the texts.
+    _charge: Charge,
 }
 
 impl LinkSource {
     fn texts(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.description.as_str()).chain(self.remarks.iter().map(String::as_str))
     }
+}
+
+/// Returns the title of a linked pull request or issue. A stored title can have megabytes, so a
+/// title that is longer than a forge accepts is cut.
+pub(crate) fn short_title(title: &str) -> String {
+    text::truncate_chars(title, LIMITS.title_max).0.into_owned()
 }
 
 fn with_title(title: &str, text: &str) -> String {
@@ -134,9 +145,11 @@ impl Local {
                     url: "",
                     viewer: None,
                 };
-                let remarks = log.map(|log| {
+                let remarks = log.and_then(|log| {
+                    let memory = charge("the texts of the issue", log.weight())?;
                     let comments = fold_issue_comments(&log, &unseen);
-                    comments.into_iter().map(|c| c.body).collect()
+                    let texts = comments.into_iter().map(|c| c.body).collect();
+                    Ok(Charged::new(texts, memory))
                 });
                 let text = with_title(&issue.snapshot.title, &issue.snapshot.body);
                 let first_events = self.store.first_events(cat, &[&issue]).await?;
@@ -146,27 +159,29 @@ impl Local {
         };
         let remarks = remarks.unwrap_or_else(|e| {
             warnings.push(warning_of(&e));
-            Vec::new()
+            Charged::new(Vec::new(), Charge::new())
         });
+        let (remarks, memory) = remarks.into_parts();
         Ok(LinkSource {
             link,
             description,
             remarks,
             pull,
             first_event,
+            _charge: memory,
         })
     }
 
     fn pull_link(&self, pull: &StoredPull) -> Link {
         let mut link = self.bare_link(SubjectKind::PullRequest, pull.number);
-        link.title = Some(pull.snapshot.title.clone());
+        link.title = Some(short_title(&pull.snapshot.title));
         link.state = Some(pull.snapshot.state.into());
         link
     }
 
     fn issue_link(&self, issue: &StoredIssue) -> Link {
         let mut link = self.bare_link(SubjectKind::Issue, issue.number());
-        link.title = Some(issue.snapshot.title.clone());
+        link.title = Some(short_title(&issue.snapshot.title));
         link.state = Some(issue.snapshot.state.into());
         link
     }
@@ -215,23 +230,24 @@ impl Local {
         let pulls = numbers(SubjectKind::Issue);
         let issues = numbers(SubjectKind::PullRequest);
         let mut found = Vec::new();
-        for (number, read) in pulls.iter().zip(self.store.read_many(cat, &pulls).await?) {
-            match read {
-                PullRead::Pull(pull) => found.push(self.pull_link(&pull)),
-                PullRead::Broken(_) => {
-                    found.push(self.bare_link(SubjectKind::PullRequest, *number))
+        for part in pulls.chunks(MAX_IN_MEMORY) {
+            for (number, read) in part.iter().zip(self.store.read_many(cat, part).await?) {
+                match read {
+                    PullRead::Pull(pull) => found.push(self.pull_link(&pull)),
+                    PullRead::Broken(_) => {
+                        found.push(self.bare_link(SubjectKind::PullRequest, *number));
+                    }
+                    PullRead::Missing => {}
                 }
-                PullRead::Missing => {}
             }
         }
-        for (number, read) in issues
-            .iter()
-            .zip(self.store.read_issues(cat, &issues).await?)
-        {
-            match read {
-                Some(Ok(issue)) => found.push(self.issue_link(&issue)),
-                Some(Err(_)) => found.push(self.bare_link(SubjectKind::Issue, *number)),
-                None => {}
+        for part in issues.chunks(MAX_IN_MEMORY) {
+            for (number, read) in part.iter().zip(self.store.read_issues(cat, part).await?) {
+                match read {
+                    Some(Ok(issue)) => found.push(self.issue_link(&issue)),
+                    Some(Err(_)) => found.push(self.bare_link(SubjectKind::Issue, *number)),
+                    None => {}
+                }
             }
         }
         found.append(&mut others);

@@ -35,11 +35,29 @@ pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>>
 
 /// Cuts the requested page out of `all`. `query` identifies the list.
 pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result<Page<T>> {
+    let total = all.len();
+    slice_iter(all.into_iter(), total, page, query)
+}
+
+/// Like [`slice`], for a list that stays in memory.
+pub(crate) fn slice_ref<T: Clone>(all: &[T], page: &PageReq, query: &impl Hash) -> Result<Page<T>> {
+    let cut = slice_iter(all.iter(), all.len(), page, query)?;
+    let mut result = Page::new(cut.items.into_iter().cloned().collect());
+    result.next = cut.next;
+    result.total = cut.total;
+    Ok(result)
+}
+
+fn slice_iter<T>(
+    all: impl Iterator<Item = T>,
+    total: usize,
+    page: &PageReq,
+    query: &impl Hash,
+) -> Result<Page<T>> {
     let begin = usize::try_from(position(page, query)?.unwrap_or(0)).unwrap_or(usize::MAX);
     let limit = page.limit.clamp(1, MAX_FULL_LIST);
-    let total = all.len();
     let end = begin.saturating_add(limit).min(total);
-    let items = all.into_iter().skip(begin).take(limit).collect();
+    let items = all.skip(begin).take(limit).collect();
     let next = (end < total).then(|| Cursor::new(SCHEME, query, &end.to_string()));
     let mut result = Page::new(items);
     result.next = next;

@@ -2,6 +2,7 @@
 
 use forge_core::{
     Error, ErrorKind, Hint, Noun, Result,
+    call::charge,
     limits::MAX_REPO_FILE,
     model::{DiffReq, DirectoryEntry, PathContent},
     suggest, text,
@@ -12,6 +13,8 @@ use crate::{Local, store::branch_ref};
 
 /// git's mode for symbolic links.
 const SYMLINK: &str = "120000";
+/// Memory of an entry of a directory in addition to its name, in bytes.
+const BYTES_PER_ENTRY: usize = 128;
 /// git's mode for directories.
 const DIRECTORY: &str = "040000";
 
@@ -82,7 +85,7 @@ impl Local {
                 refuse(why, "name a smaller file")
             }
             Some(_) => match cat.get(&oid).await? {
-                Some(blob) => Ok(Some(PathContent::File(blob.data))),
+                Some(blob) => Ok(Some(PathContent::File(blob.keep()))),
                 None => Err(gone()),
             },
             None => Err(gone()),
@@ -93,6 +96,9 @@ impl Local {
     async fn directory(&self, tree: &str) -> Result<PathContent> {
         let args = ["ls-tree", "-z", "--full-tree", tree];
         let listed = self.git().run_ok(args).await?;
+        // The names are in memory as listed, as entries, and as printed.
+        let lines = listed.iter().filter(|byte| **byte == 0).count();
+        charge("the directory", listed.len() + lines * BYTES_PER_ENTRY)?.keep();
         let entries = listed
             .split(|byte| *byte == 0)
             .filter_map(directory_entry)

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     Capability, Outcome, Page, PageReq, RepoId, Repos, Result,
+    call::charge,
     model::{
         Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
         RepoInfo,
@@ -12,6 +13,8 @@ use forge_git::{blocking, state_file};
 
 use crate::{Local, ident::identity, paging, repository::LocalRepository, store::branch_ref};
 
+/// Memory of a branch in a list in addition to its name and commit, in bytes.
+const BYTES_PER_BRANCH: usize = 128;
 /// Common names of the main branch, used if no configuration names the main branch.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
@@ -58,6 +61,8 @@ impl Repos for Local {
         let format = "--format=%(objectname) %(refname:lstrip=2)";
         let list = self.git().run_ok(["for-each-ref", format, "refs/heads/"]);
         let list = String::from_utf8_lossy(&list.await?).into_owned();
+        let lines = list.lines().count();
+        let _memory = charge("the branches", 2 * list.len() + BYTES_PER_BRANCH * lines)?;
         let lines = list.lines().filter_map(|line| line.split_once(' '));
         let all = lines.map(|(oid, name)| Branch::new(name, oid));
         paging::slice(all.collect(), &page, &"branches")

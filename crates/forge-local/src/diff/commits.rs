@@ -2,11 +2,19 @@
 
 use forge_core::{
     Error, Noun, Page, PageReq, Result,
+    call::{Charge, MAX_HELD},
     model::{Commit, Signature},
 };
-use forge_git::{CatFile, RawCommit, parse_signature};
+use forge_git::{CatFile, ObjectLookup, RawCommit, parse_signature};
 
 use crate::{Local, paging, store::StoredPull};
+
+/// Number of copies of a commit's text: its message as read, split, and printed.
+const COPIES_OF_COMMIT: usize = 3;
+/// Memory of a commit in addition to its text, in bytes.
+const BYTES_PER_COMMIT: usize = 512;
+/// Memory of an author in addition to the text, in bytes.
+const BYTES_PER_AUTHOR: usize = 512;
 
 impl Local {
     pub(crate) async fn pull_commits(&self, number: u64, page: &PageReq) -> Result<Page<Commit>> {
@@ -61,20 +69,38 @@ impl Local {
 
 async fn read(cat: &mut CatFile, oids: &[String]) -> Result<Vec<Commit>> {
     let mut commits = Vec::with_capacity(oids.len());
+    let mut charge = Charge::new();
     for chunk in oids.chunks(64) {
-        for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
-            let commit = found.into_object()?.and_then(|o| decode(oid, &o.data));
-            commits.push(commit.ok_or_else(|| {
+        let mut ids = chunk.iter();
+        let read = |found: ObjectLookup| {
+            let oid = ids.next().map(String::as_str).unwrap_or_default();
+            let commit = match found.into_object()? {
+                Some(object) => decode(oid, &object.data, &mut charge)?,
+                None => None,
+            };
+            commit.ok_or_else(|| {
                 Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
                     .with_hint("run `git fsck`, which names the damaged objects")
-            })?);
+            })
+        };
+        for commit in cat.get_each(chunk, MAX_HELD, read).await? {
+            commits.push(commit?);
         }
     }
+    charge.keep();
     Ok(commits)
 }
 
-fn decode(oid: &str, data: &[u8]) -> Option<Commit> {
-    let raw = RawCommit::parse(data)?;
+/// Parses a commit, and adds its memory to `charge`. Returns `None` if the commit is damaged.
+///
+/// # Errors
+/// `protocol` if the call holds too much in memory: a few bytes of a message name an author.
+fn decode(oid: &str, data: &[u8], charge: &mut Charge) -> Result<Option<Commit>> {
+    let what = format!("the commit {oid}");
+    charge.add(&what, BYTES_PER_COMMIT + COPIES_OF_COMMIT * data.len())?;
+    let Some(raw) = RawCommit::parse(data) else {
+        return Ok(None);
+    };
     let latin1 = raw.encoding.is_some_and(|e| {
         let name = e.to_ascii_lowercase();
         matches!(name.as_slice(), b"iso-8859-1" | b"latin1" | b"latin-1")
@@ -85,13 +111,19 @@ fn decode(oid: &str, data: &[u8]) -> Option<Commit> {
     };
     let message = text(raw.message);
     let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
-    let mut authors = vec![signed(text(raw.author).as_bytes())?];
-    let by = authors.first()?.at;
-    authors.extend(co_authors(body).map(|(name, email)| Signature::new(name, email, by)));
-    let committer = signed(text(raw.committer).as_bytes())?;
+    let (Some(author), Some(committer)) = (
+        signed(text(raw.author).as_bytes()),
+        signed(text(raw.committer).as_bytes()),
+    ) else {
+        return Ok(None);
+    };
+    charge.add(&what, BYTES_PER_AUTHOR * co_authors(body).count())?;
+    let at = author.at;
+    let mut authors = vec![author];
+    authors.extend(co_authors(body).map(|(name, email)| Signature::new(name, email, at)));
     let mut commit = Commit::new(oid, headline, authors, committer);
     commit.message_body = body.trim().to_owned();
-    Some(commit)
+    Ok(Some(commit))
 }
 
 fn signed(line: &[u8]) -> Option<Signature> {
@@ -114,14 +146,32 @@ fn co_authors(body: &str) -> impl Iterator<Item = (String, String)> {
 mod tests {
     use super::*;
 
+    /// git stores such a message in a thousandth of its size.
+    #[test]
+    fn trailers_beyond_memory_limit_are_refused() {
+        let commit = |trailers: usize| {
+            let mut data =
+                b"tree a\nauthor A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\n\nx\n\n".to_vec();
+            data.extend(b"co-authored-by:<>\n".repeat(trailers));
+            data
+        };
+        let decode = |trailers| decode("o", &commit(trailers), &mut Charge::new());
+        let many = decode(99).unwrap().unwrap();
+        assert_eq!(many.authors.len(), 100);
+        let e = decode(70_000).unwrap_err();
+        assert!(forge_core::call::is_spent(&e), "{e}");
+        let message = e.message();
+        assert!(message.starts_with("the commit o and what else"), "{e}");
+    }
+
     #[test]
     fn commit_with_co_authors_and_encoding_is_parsed() {
         let data = b"tree a\nauthor J\xfcrgen <j@x> 10 +0200\ncommitter C <c@x> 11 +0000\nencoding ISO-8859-1\n\nGr\xfcn\n\nbody\n\nCo-authored-by: Ann <ann@x>\nSigned-off-by: B <b@x>\n";
-        let commit = decode("o", data).unwrap();
+        let commit = decode("o", data, &mut Charge::new()).unwrap().unwrap();
         assert_eq!(commit.message_headline, "Grün");
         let names: Vec<_> = commit.authors.iter().map(|a| a.name.as_str()).collect();
         assert_eq!(names, ["Jürgen", "Ann"]);
         assert_eq!(commit.committer.at.unix(), 11);
-        assert!(decode("o", b"blob").is_none());
+        assert!(decode("o", b"blob", &mut Charge::new()).unwrap().is_none());
     }
 }

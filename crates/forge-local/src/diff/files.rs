@@ -2,19 +2,19 @@
 
 use forge_core::{
     Error, ErrorKind, Page, PageReq, Result, Warning,
+    call::{Charged, MAX_HELD, charge},
     model::{FileChange, FileStatus},
 };
 
 use super::diff_args;
 use crate::{Local, paging, store::StoredPull};
 
-/// Maximum size of git's output about the changed files, in bytes. A small repository can list
-/// millions of files if nested trees contain the same tree many times.
-const MAX_PRINTED: usize = 16 * 1024 * 1024;
+/// Memory of a changed file in addition to its paths, in bytes.
+const BYTES_PER_FILE: usize = 256;
 
 /// The changed files of a pull request, sorted by path.
 pub(crate) struct ChangedFiles {
-    pub files: Vec<FileChange>,
+    pub files: Charged<Vec<FileChange>>,
     /// The warning of the diff, as in [`DiffRange`](super::DiffRange).
     pub warning: Option<Warning>,
 }
@@ -23,15 +23,20 @@ impl Local {
     pub(crate) async fn pull_files(&self, number: u64, page: &PageReq) -> Result<Page<FileChange>> {
         let pull = self.store.read(&mut self.store.cat(), number).await?;
         let changed = self.changed_files(&pull).await?;
-        let mut page = paging::slice(changed.files, page, &("files", number))?;
+        let mut page = paging::slice(changed.files.keep(), page, &("files", number))?;
         page.warnings.extend(changed.warning);
         Ok(page)
     }
 
+    /// Returns the changed files. A small repository can list millions of files if nested trees
+    /// contain the same tree many times.
+    ///
+    /// # Errors
+    /// `protocol` if the call holds too much in memory; the errors of [`Local::range`].
     pub(crate) async fn changed_files(&self, pull: &StoredPull) -> Result<ChangedFiles> {
         let range = self.range(pull).await?;
         let args = diff_args(&["--raw", "--numstat", "-z"], &range);
-        let printed = self.git_for_diffs().run_within(args, MAX_PRINTED).await?;
+        let printed = self.git_for_diffs().run_within(args, MAX_HELD).await?;
         let out = printed.ok_or_else(too_many_files)?;
         let mut files = parse(&out).ok_or_else(|| {
             Error::new(
@@ -40,15 +45,22 @@ impl Local {
             )
         })?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        let charge = charge("the changed files", files.iter().map(weight_of_file).sum())?;
         Ok(ChangedFiles {
-            files,
+            files: Charged::new(files, charge),
             warning: range.warning,
         })
     }
 }
 
+/// Returns the memory that a changed file takes in a result, in bytes.
+fn weight_of_file(file: &FileChange) -> usize {
+    let previous = file.previous_path.as_ref().map_or(0, String::len);
+    2 * (file.path.len() + previous) + BYTES_PER_FILE
+}
+
 fn too_many_files() -> Error {
-    let most = MAX_PRINTED >> 20;
+    let most = MAX_HELD >> 20;
     let message = format!("the changed files of the pull request take more than {most} MiB");
     Error::new(ErrorKind::Protocol, message)
         .with_hint("read the diff, which is printed file by file")

@@ -4,7 +4,7 @@ mod commits;
 mod files;
 
 use forge_core::{
-    Error, Noun, Result, Warning,
+    Error, ErrorKind, Noun, Result, Warning,
     model::{Diff, DiffFormat, DiffReq},
 };
 
@@ -68,12 +68,17 @@ impl Local {
         match self.merge_bases_of(pull).await? {
             MergeBases::One(base) => range.base = base,
             MergeBases::Several { preferred } => {
-                match self.git().merge_trees(tip, head, false).await? {
-                    Merged::Clean(tree) => range.result = tree,
-                    Merged::Conflicts(_) => {
+                match self.git().merge_trees(tip, head, false).await {
+                    Ok(Merged::Clean(tree)) => range.result = tree,
+                    Ok(Merged::Conflicts(_)) => {
                         range.base = preferred;
                         range.warning = Some(conflict_warning(pull.number));
                     }
+                    Err(e) if matches!(e.kind(), ErrorKind::Timeout { .. }) => {
+                        range.base = preferred;
+                        range.warning = Some(endless_merge_warning(pull.number, &e));
+                    }
+                    Err(e) => return Err(e),
                 }
             }
         }
@@ -106,6 +111,16 @@ fn conflict_warning(number: u64) -> Warning {
          at one of several merge bases, and can lack changes that a merge would bring"
     ))
     .with_hint("solve the conflicts on the head branch, and read the diff again")
+}
+
+/// Returns the warning for a diff of branches with several merge bases whose merge takes too long.
+fn endless_merge_warning(number: u64, e: &Error) -> Warning {
+    Warning::new(format!(
+        "the diff of #{number} starts at one of several merge bases, and can lack changes that a \
+         merge would bring: {}",
+        e.message()
+    ))
+    .with_hint("merge by hand with `git merge -s resolve`, and look at the result")
 }
 
 /// Returns the warning for a series of commits that does not add up to what a merge brings.

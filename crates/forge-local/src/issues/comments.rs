@@ -1,7 +1,9 @@
 //! Adds, edits and deletes issue comments.
 
 use forge_core::{
-    Action, Op, Outcome, Result, check_version,
+    Action, Op, Outcome, Result,
+    call::charge,
+    check_version,
     model::{Comment, IssueId, SubjectKind},
 };
 use forge_git::CatFile;
@@ -138,7 +140,9 @@ impl Local {
             url: &url,
             viewer: viewer.as_ref().map(|i| i.actor.login.as_str()),
         };
-        Ok(fold_issue_comments(&log?, &writer))
+        let log = log?;
+        charge("the comments of the issue", 2 * log.weight())?.keep();
+        Ok(fold_issue_comments(&log, &writer))
     }
 
     pub(super) fn issue_id(&self, number: u64) -> IssueId {

@@ -2,6 +2,7 @@
 
 use forge_core::{
     Page, PageReq, Result,
+    call::charge,
     model::{IssueReason, StatusEvent, StatusEventKind as Kind},
 };
 
@@ -20,6 +21,7 @@ impl Local {
         let mut cat = self.store.cat();
         let issue = self.store.read_issue(&mut cat, number).await?;
         let log = self.store.issue_log(&mut cat, &issue).await?;
+        charge("the history of the issue", 2 * log.weight())?.keep();
         let events = log.iter().flat_map(status_events).collect();
         paging::slice(events, page, &("issue-history", number))
     }

@@ -3,19 +3,20 @@
 
 use forge_core::{
     Cursor, Page, PageReq, Result,
+    call::{cut_list, is_spent},
     model::{Issue, IssueQuery},
 };
+
+use forge_git::CatFile;
 
 use crate::{
     Local,
     ident::identity,
+    labels::LabelSet,
     paging::{self, SCHEME},
     pulls::{label_names, warning_of},
-    store::{IssueSnapshot, same_login},
+    store::{IssueSnapshot, MAX_IN_MEMORY, StoredIssue, same_login},
 };
-
-/// Number of issues that are read at once.
-const BATCH_SIZE: usize = 64;
 
 impl Local {
     pub(super) async fn list_issues(
@@ -44,37 +45,44 @@ impl Local {
         if query.oldest_first {
             numbers.reverse();
         }
-        let (mut scanned, mut last, mut more) = (0, 0, false);
-        'chunks: for chunk in numbers.chunks(BATCH_SIZE) {
-            for read in self.store.read_issues(&mut cat, chunk).await? {
-                scanned += 1;
-                let issue = match read {
-                    Some(Ok(issue)) => issue,
-                    Some(Err(e)) => {
-                        result.warnings.push(warning_of(&e));
-                        continue;
-                    }
-                    None => continue,
-                };
-                let labels = label_names(&issue.snapshot.labels, &book);
-                if !matches(&query, &issue.snapshot, &labels) {
-                    continue;
-                }
-                if result.items.len() == limit {
-                    more = true;
-                    break 'chunks;
-                }
-                last = issue.number();
-                let mut row = self.issue_header(&issue, &book);
-                self.add_comments(&mut cat, &issue, &query.fields, &mut row)
-                    .await;
-                result.items.push(row);
+        let mut listing = IssueListing {
+            query: &query,
+            limit,
+            scanned: 0,
+            last: 0,
+            more: false,
+            rows: Vec::new(),
+        };
+        let filled = self
+            .fill_issues(&mut cat, &numbers, &book, &mut listing, &mut result)
+            .await;
+        match filled {
+            Err(e) if is_spent(&e) && !listing.rows.is_empty() => {
+                result.warnings.push(cut_list(&e));
+                listing.more = true;
             }
+            filled => filled?,
         }
+        let IssueListing {
+            scanned,
+            last,
+            more,
+            rows,
+            ..
+        } = listing;
+        result.items = rows;
         if query.fields.relations && !result.items.is_empty() {
-            let graph = self.issue_graph(&mut cat).await?;
-            for issue in &mut result.items {
-                graph.fill(self, issue);
+            match self.issue_graph(&mut cat).await {
+                Ok(graph) => {
+                    for issue in &mut result.items {
+                        graph.fill(self, issue);
+                    }
+                }
+                Err(e) if is_spent(&e) => {
+                    let unread = warning_of(&e).of_section("relations");
+                    result.warnings.push(unread);
+                }
+                Err(e) => return Err(e),
             }
         }
         if more {
@@ -85,9 +93,64 @@ impl Local {
         result.scanned = Some(scanned);
         Ok(result)
     }
+
+    /// Reads the issues `numbers` until the page is full.
+    async fn fill_issues(
+        &self,
+        cat: &mut CatFile,
+        numbers: &[u64],
+        book: &Result<Option<LabelSet>>,
+        listing: &mut IssueListing<'_>,
+        result: &mut Page<Issue>,
+    ) -> Result<()> {
+        for chunk in numbers.chunks(MAX_IN_MEMORY) {
+            for read in self.store.read_issues(cat, chunk).await? {
+                listing.scanned += 1;
+                let issue = match read {
+                    Some(Ok(issue)) => issue,
+                    Some(Err(e)) => {
+                        result.warnings.push(warning_of(&e));
+                        continue;
+                    }
+                    None => continue,
+                };
+                if !listing.is_wanted(&issue, book) {
+                    continue;
+                }
+                if listing.rows.len() == listing.limit {
+                    listing.more = true;
+                    return Ok(());
+                }
+                let mut row = self.issue_header(&issue, book)?;
+                self.add_comments(cat, &issue, &listing.query.fields, &mut row)
+                    .await;
+                listing.last = issue.number();
+                listing.rows.push(row);
+            }
+        }
+        Ok(())
+    }
 }
 
-fn matches(query: &IssueQuery, s: &IssueSnapshot, labels: &[String]) -> bool {
+/// A page of a list while it is read.
+struct IssueListing<'a> {
+    query: &'a IssueQuery,
+    limit: usize,
+    scanned: u64,
+    /// Number of the last issue on the page.
+    last: u64,
+    more: bool,
+    rows: Vec<Issue>,
+}
+
+impl IssueListing<'_> {
+    fn is_wanted(&self, issue: &StoredIssue, book: &Result<Option<LabelSet>>) -> bool {
+        let labels = label_names(&issue.snapshot.labels, book);
+        matches(self.query, &issue.snapshot, &labels)
+    }
+}
+
+fn matches(query: &IssueQuery, s: &IssueSnapshot, labels: &[&str]) -> bool {
     let author = query.author.as_ref();
     let assignee = query.assignee.as_ref();
     query.state.shows(s.state)

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forge_core::{
     Error, PrKey, Result, Warning,
+    call::{Charge, charge},
     model::{Issue, IssueFields, IssueId, IssueRelations, IssueSet, IssueState, RelatedIssue},
 };
 use forge_git::CatFile;
 
 use crate::{
     Local,
-    store::{IssueSnapshot, RefChange, issue_ref},
+    links::short_title,
+    pulls::warning_of,
+    store::{IssueSnapshot, MAX_IN_MEMORY, RefChange, issue_ref},
 };
 
 pub(super) const MAX_BLOCKERS: usize = 100;
@@ -21,8 +24,8 @@ const MAX_DEPTH: usize = 100;
 const MAX_REVERSE: usize = 1000;
 /// Maximum number of related issues that [`forge_core::Issues::related_issues`] returns.
 const MAX_NEIGHBOURS: usize = 200;
-/// Number of issues that are read at once.
-const BATCH_SIZE: usize = 64;
+/// Memory of a related issue in addition to its title, in bytes.
+const BYTES_PER_ISSUE: usize = 512;
 /// Title of a related issue that cannot be read. Such an issue counts as open, so that it still
 /// blocks.
 const UNREADABLE: &str = "(cannot be read)";
@@ -42,14 +45,33 @@ impl RelatedRow {
         // The limit is checked again here, because another program may have stored more blockers.
         let truncated = blocked_by.len() > MAX_BLOCKERS;
         blocked_by.truncate(MAX_BLOCKERS);
+        blocked_by.shrink_to_fit();
         Self {
-            title: snapshot.title,
+            title: short_title(&snapshot.title),
             state: snapshot.state,
             parent: snapshot.parent,
             blocked_by,
             truncated,
         }
     }
+}
+
+/// Returns the memory that relations take in a result, in bytes.
+fn weight_of_relations(relations: &IssueRelations) -> usize {
+    let IssueRelations {
+        parent,
+        sub_issues,
+        blocked_by,
+        blocking,
+        ..
+    } = relations;
+    let all = parent
+        .iter()
+        .chain(sub_issues)
+        .chain(blocked_by)
+        .chain(blocking);
+    all.map(|issue| 2 * issue.title.len() + BYTES_PER_ISSUE)
+        .sum()
 }
 
 #[derive(Default)]
@@ -59,13 +81,28 @@ pub(super) struct IssueGraph {
     unreadable: Vec<u64>,
     sub_issues: BTreeMap<u64, Vec<u64>>,
     blocking: BTreeMap<u64, Vec<u64>>,
+    /// The memory of the graph.
+    charge: Charge,
 }
 
 impl IssueGraph {
     /// Adds the relations to `issue`.
     pub fn fill(&self, repo: &Local, issue: &mut Issue) {
         let Some(number) = issue.number else { return };
-        issue.relations = Some(self.relations(repo, number));
+        let relations = self.relations(repo, number);
+        match charge(
+            "the relations of the issues",
+            weight_of_relations(&relations),
+        ) {
+            Ok(memory) => {
+                memory.keep();
+                issue.relations = Some(relations);
+            }
+            Err(e) => {
+                let unread = warning_of(&e).of_section("relations");
+                issue.warnings.push(unread);
+            }
+        }
         if !self.unreadable.is_empty() {
             let shown: Vec<_> = self
                 .unreadable
@@ -140,10 +177,13 @@ impl IssueGraph {
 
 impl Local {
     pub(super) async fn issue_graph(&self, cat: &mut CatFile) -> Result<IssueGraph> {
-        let mut graph = IssueGraph::default();
+        let mut graph = IssueGraph {
+            charge: Charge::new(),
+            ..IssueGraph::default()
+        };
         let mut numbers = self.store.issue_numbers().await?;
         numbers.reverse();
-        for chunk in numbers.chunks(BATCH_SIZE) {
+        for chunk in numbers.chunks(MAX_IN_MEMORY) {
             let read = self.store.read_stored(cat, chunk).await?;
             for (number, read) in chunk.iter().zip(read) {
                 match read {
@@ -151,7 +191,10 @@ impl Local {
                         graph.deleted.insert(*number);
                     }
                     Some(Ok(issue)) => {
-                        graph.rows.insert(*number, RelatedRow::of(issue.snapshot));
+                        let row = RelatedRow::of(issue.snapshot);
+                        let weight = row.title.len() + 32 * row.blocked_by.len() + BYTES_PER_ISSUE;
+                        graph.charge.add("the relations of all issues", weight)?;
+                        graph.rows.insert(*number, row);
                     }
                     Some(Err(_)) => graph.unreadable.push(*number),
                     None => {}
@@ -192,7 +235,7 @@ impl Local {
         let all: Vec<u64> = numbers.into_iter().chain(near).collect();
         let mut fields = fields.clone();
         fields.relations = false;
-        for chunk in all.chunks(BATCH_SIZE) {
+        for chunk in all.chunks(MAX_IN_MEMORY) {
             let read = self.store.read_stored(&mut cat, chunk).await?;
             for (number, read) in chunk.iter().zip(read) {
                 let asked = wanted.get(number);

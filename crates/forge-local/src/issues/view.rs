@@ -2,6 +2,7 @@
 
 use forge_core::{
     Result,
+    call::charge,
     model::{Actor, Issue, IssueFields},
 };
 use forge_git::CatFile;
@@ -9,8 +10,8 @@ use forge_git::CatFile;
 use crate::{
     Local,
     labels::LabelSet,
-    pulls::{shown_labels, warning_of},
-    store::StoredIssue,
+    pulls::{BYTES_PER_ITEM, BYTES_PER_ROW, charged_labels, shown_labels, warning_of},
+    store::{IssueSnapshot, STORED_ISSUES, StoredIssue},
 };
 
 impl Local {
@@ -25,12 +26,15 @@ impl Local {
             true => Ok(None),
             false => self.store.labels(cat).await.map(|l| Some(l.book)),
         };
-        let mut view = self.issue_header(issue, &book);
+        let mut view = self.issue_header(issue, &book)?;
         self.add_comments(cat, issue, fields, &mut view).await;
         if fields.relations {
             match self.issue_graph(cat).await {
                 Ok(graph) => graph.fill(self, &mut view),
-                Err(e) => view.warnings.push(warning_of(&e)),
+                Err(e) => {
+                    let unread = warning_of(&e).of_section("relations");
+                    view.warnings.push(unread);
+                }
             }
         }
         Ok(view)
@@ -59,8 +63,10 @@ impl Local {
         &self,
         issue: &StoredIssue,
         book: &Result<Option<LabelSet>>,
-    ) -> Issue {
+    ) -> Result<Issue> {
         let s = &issue.snapshot;
+        let weight = weight_of_row(s) + charged_labels(&s.labels, book);
+        charge(STORED_ISSUES, weight)?.keep();
         let id = self.issue_id(s.number);
         let (labels, warning) = shown_labels(&s.labels, book);
         let url = id.to_string();
@@ -78,6 +84,15 @@ impl Local {
         shown.comments_count = s.comments;
         shown.values.clone_from(&s.values);
         shown.warnings.extend(warning);
-        shown
+        Ok(shown)
     }
+}
+
+/// Returns the memory of an issue in a result, in bytes, without its labels and optional parts.
+fn weight_of_row(s: &IssueSnapshot) -> usize {
+    let assignees = s.assignees.iter().map(String::len);
+    let values = s.values.iter().map(|(key, value)| key.len() + value.len());
+    let items = assignees.chain(values);
+    let items: usize = items.map(|text| 2 * text + BYTES_PER_ITEM).sum();
+    BYTES_PER_ROW + 2 * (s.title.len() + s.body.len()) + items
 }

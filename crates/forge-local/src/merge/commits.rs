@@ -7,7 +7,7 @@ use forge_core::{
 };
 use forge_git::{CatFile, Merged, RawCommit, Rebase, Rebased, signature};
 
-use super::conflict;
+use super::{conflict, merge_by_hand};
 use crate::{Local, ident::CommitIdentity, store::StoredPull};
 
 impl Local {
@@ -75,7 +75,8 @@ impl Local {
             signing: &by.signing,
             refuses_evil_merges: true,
         };
-        match self.user_git().for_write().rebase(cat, rebase).await? {
+        let rebased = self.user_git().for_write().rebase(cat, rebase).await;
+        match rebased.map_err(|e| add_merge_by_hand(pull, e))? {
             Rebased::Onto(tip) => Ok(tip),
             Rebased::Conflicts { files, commit } => Err(conflict(pull, files, Some(&commit))),
             Rebased::EvilMerge(merge) => Err(Error::precondition(
@@ -102,12 +103,9 @@ impl Local {
 
     /// Returns the tree after a merge of head into base. Fails if there are conflicts.
     async fn clean(&self, pull: &StoredPull) -> Result<String> {
-        match self
-            .git()
-            .for_write()
-            .merge_trees(pull.base()?, pull.head()?, false)
-            .await?
-        {
+        let git = self.git().for_write();
+        let merged = git.merge_trees(pull.base()?, pull.head()?, false).await;
+        match merged.map_err(|e| add_merge_by_hand(pull, e))? {
             Merged::Clean(tree) => Ok(tree),
             Merged::Conflicts(files) => Err(conflict(pull, files, None)),
         }
@@ -134,6 +132,11 @@ impl Local {
             .put_landing_commit(&commit, &by.signing)
             .await
     }
+}
+
+fn add_merge_by_hand(pull: &StoredPull, e: Error) -> Error {
+    let s = &pull.snapshot;
+    merge_by_hand(e, pull.number, &s.base_branch, &s.head_branch)
 }
 
 /// Returns the author of a commit: `usual` or, if the request names an e-mail address, the viewer

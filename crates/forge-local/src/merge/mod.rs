@@ -4,8 +4,8 @@ mod commits;
 mod update;
 
 use forge_core::{
-    Action, Capability, Error, Hint, Op, Outcome, Param, Precondition, Result, Step, Warning,
-    check_expected_base, check_expected_head,
+    Action, Capability, Error, ErrorKind, Hint, Op, Outcome, Param, Precondition, Result, Step,
+    Warning, check_expected_base, check_expected_head,
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
@@ -407,6 +407,27 @@ fn merge_instead() -> Hint {
 /// Returns the hint for a pull request without changes: close it.
 pub(super) fn close_hint(number: u64) -> Hint {
     Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
+}
+
+/// Adds the commands for a merge by hand to the error of a merge that took too long. The strategy
+/// `resolve` needs no merge of the merge bases, which is what takes the time.
+pub(super) fn merge_by_hand(e: Error, number: u64, into: &str, from: &str) -> Error {
+    if !matches!(e.kind(), ErrorKind::Timeout { .. }) {
+        return e;
+    }
+    let message = format!(
+        "cannot merge #{number}: {}; nothing was changed",
+        e.message()
+    );
+    let hint = format!(
+        "merge by hand: git switch {} && git merge -s resolve {}; or allow more time with \
+         FORGE_TIMEOUT (seconds)",
+        quoted(into),
+        quoted(from)
+    );
+    Error::new(e.kind().clone(), message)
+        .with_hint(hint)
+        .with_source(e)
 }
 
 fn check_request(req: &MergeReq) -> Result<()> {

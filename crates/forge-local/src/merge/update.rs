@@ -6,7 +6,7 @@ use forge_core::{
 };
 use forge_git::{Merged, RawCommit, signature};
 
-use super::conflict;
+use super::{conflict, merge_by_hand};
 use crate::{
     Local,
     ident::{CommitIdentity, identity},
@@ -84,16 +84,13 @@ impl Local {
     /// Creates the merge commit on top of the head, like `git merge` on the head branch.
     async fn base_into_head(&self, pull: &StoredPull, by: &CommitIdentity) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
-        let tree = match self
-            .git()
-            .for_write()
-            .merge_trees(head, base, false)
-            .await?
-        {
+        let merged = self.git().for_write().merge_trees(head, base, false).await;
+        let s = &pull.snapshot;
+        let by_hand = |e| merge_by_hand(e, pull.number, &s.head_branch, &s.base_branch);
+        let tree = match merged.map_err(by_hand)? {
             Merged::Clean(tree) => tree,
             Merged::Conflicts(files) => return Err(conflict(pull, files, None)),
         };
-        let s = &pull.snapshot;
         let message = format!("Merge branch '{}' into {}\n", s.base_branch, s.head_branch);
         let who = signature(&by.actor, by.at);
         let commit = RawCommit {

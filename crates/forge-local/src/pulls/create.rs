@@ -1,5 +1,7 @@
 //! Opens pull requests.
 
+use std::sync::Arc;
+
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Op, Outcome, Param, Precondition, Result,
     model::{CreatePull, FileEdit, PrFields, PullRequest, Reviewer},
@@ -128,6 +130,7 @@ impl Local {
                 head_exists: true,
                 base_exists: true,
                 unrecorded_merge: None,
+                charge: Arc::default(),
             };
             let event = PullEvent::Opened {
                 title: snapshot.title.clone(),

@@ -1,14 +1,16 @@
 //! The status history of a pull request, computed from its events.
 
 use forge_core::{
-    Page, PageReq, Result, Timestamp, is_full_oid,
+    Page, PageReq, Result, Timestamp,
+    call::charge,
+    is_full_oid,
     model::{Actor, StatusEvent, StatusEventKind as Kind},
 };
 use forge_git::{CatFile, RawCommit, parse_signature};
 
 use crate::{
     Local, paging,
-    store::{LoggedEvent, MergeIntent, PullEvent, StoredPull},
+    store::{LoggedEvent, MergeIntent, PullEvent, StoredPull, events_of_pull},
 };
 
 impl Local {
@@ -20,6 +22,7 @@ impl Local {
         let mut cat = self.store.cat();
         let pull = self.store.read(&mut cat, number).await?;
         let log = self.store.log(&mut cat, &pull).await?;
+        charge(&events_of_pull(number), 2 * log.weight())?.keep();
         let mut events = Vec::new();
         let mut head: Option<String> = None;
         for logged in log.events.iter() {

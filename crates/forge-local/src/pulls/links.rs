@@ -4,16 +4,18 @@ use std::borrow::Cow;
 
 use forge_core::{
     Action, Arg, Call, Hint, Op, Param, Result, Warning,
+    call::Charge,
     locator::Hosts,
     mentions::closing,
     model::{IssueId, IssueState, LinkedIssue},
 };
 use forge_git::CatFile;
 
-use super::{label_names, warning_of};
+use super::{BYTES_PER_ITEM, BYTES_PER_ROW, label_names, warning_of};
 use crate::{
     Local,
-    store::{NamedIssue, PullRead, StoredIssue, StoredPull},
+    links::short_title,
+    store::{MAX_IN_MEMORY, NamedIssue, PullRead, StoredIssue, StoredPull},
 };
 
 /// Maximum number of issues that are looked up for one description.
@@ -83,20 +85,27 @@ impl Local {
             true => self.store.labels(cat).await.map(|l| Some(l.book)),
             false => Ok(None),
         };
+        let mut charge = Charge::new();
         for (number, read) in numbers.iter().zip(read) {
             match read {
                 Some(Ok(issue)) => {
+                    let names = label_names(&issue.snapshot.labels, &book);
+                    let texts = names.iter().map(|name| 2 * name.len() + BYTES_PER_ITEM);
+                    let weight = texts.fold(BYTES_PER_ROW, usize::saturating_add);
+                    charge.add("the linked issues", weight)?;
                     let (repo, number) = (self.id().clone(), issue.number());
                     let url = IssueId::number(repo.clone(), number).to_string();
-                    let mut found = LinkedIssue::new(repo, number, &issue.snapshot.title, url);
+                    let title = short_title(&issue.snapshot.title);
+                    let mut found = LinkedIssue::new(repo, number, title, url);
                     found.open = issue.snapshot.state == IssueState::Open;
-                    found.labels = Some(label_names(&issue.snapshot.labels, &book));
+                    found.labels = Some(names.into_iter().map(str::to_owned).collect());
                     linked.push(found);
                 }
                 Some(Err(e)) => warnings.push(warning_of(&e).of_section("linked_issues")),
                 None => missing.push(*number),
             }
         }
+        charge.keep();
         warnings.extend(self.warn_of_unknown_numbers(cat, &missing).await?);
         Ok((linked, warnings))
     }
@@ -132,12 +141,13 @@ impl Local {
         cat: &mut CatFile,
         numbers: &[u64],
     ) -> Result<Option<Warning>> {
-        let read = self.store.read_many(cat, numbers).await?;
-        let missing = numbers.iter().zip(read);
-        let missing: Vec<_> = missing
-            .filter(|(_, read)| matches!(read, PullRead::Missing))
-            .map(|(number, _)| format!("#{number}"))
-            .collect();
+        let mut missing = Vec::new();
+        for part in numbers.chunks(MAX_IN_MEMORY) {
+            let read = self.store.read_many(cat, part).await?;
+            let rows = part.iter().zip(read);
+            let unknown = rows.filter(|(_, read)| matches!(read, PullRead::Missing));
+            missing.extend(unknown.map(|(number, _)| format!("#{number}")));
+        }
         if missing.is_empty() {
             return Ok(None);
         }

@@ -2,6 +2,7 @@
 
 use forge_core::{
     Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
+    call::{cut_list, is_spent},
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     pull_filter::{Filter, SearchCandidate},
 };
@@ -13,7 +14,7 @@ use crate::{
     ident::identity,
     labels::LabelSet,
     paging::{self, SCHEME},
-    store::{LabelRef, LoadedIndex, PullRead, Snapshot, StoredPull},
+    store::{LabelRef, LoadedIndex, MAX_IN_MEMORY, PullRead, Snapshot, StoredPull},
 };
 
 /// Number of pull requests that are read at once if a filter may drop most of them.
@@ -35,80 +36,40 @@ impl Local {
             }
         }
         let below = paging::position(page, query)?.unwrap_or(u64::MAX);
-        let limit = paging::limit(page);
         let mut cat = self.store.cat();
         let loaded = self.store.index(&mut cat).await?;
         let mut numbers = candidates(&loaded, filter.state(), below);
-        let book = self.store.labels(&mut cat).await.map(|l| Some(l.book));
-
-        let mut result = Page::new(Vec::new());
-        result.scanned = Some(0);
-        let matches = |s: &Snapshot| {
-            let labels = label_names(&s.labels, &book);
-            filter.matches(&to_candidate(s, &labels))
-        };
-        let (mut scanned, mut last, mut more) = (0, 0, false);
-        let mut compared = 0;
         let is_narrow = filter.is_narrow() || touches.is_some();
-        'chunks: loop {
-            // One pull request more than fits on the page is read. If there is such a pull request,
-            // there is a next page.
-            let room = limit + 1 - result.items.len();
-            let take = if is_narrow {
-                BATCH_SIZE
-            } else {
-                room.min(BATCH_SIZE)
-            };
-            let mut chunk: Vec<u64> = numbers.by_ref().take(take).collect();
-            if chunk.is_empty() {
-                break;
+        let mut listing = PullListing {
+            query,
+            book: self.store.labels(&mut cat).await.map(|l| Some(l.book)),
+            filter,
+            touches,
+            limit: paging::limit(page),
+            compared: 0,
+            scanned: 0,
+            last: 0,
+            more: false,
+            result: Page::new(Vec::new()),
+        };
+        match self
+            .fill_listing(&mut cat, &mut numbers, &mut listing)
+            .await
+        {
+            Err(e) if is_spent(&e) && !listing.result.items.is_empty() => {
+                listing.result.warnings.push(cut_list(&e));
+                listing.more = true;
             }
-            scanned += chunk.len() as u64;
-            if filter.is_narrow() {
-                chunk = self.store.preselect(&mut cat, &chunk, matches).await?;
-            }
-            for read in self.store.read_many(&mut cat, &chunk).await? {
-                let pull = match read {
-                    PullRead::Pull(pull) if matches(&pull.snapshot) => pull,
-                    PullRead::Pull(_) | PullRead::Missing => continue,
-                    PullRead::Broken(e) => {
-                        result.warnings.push(warning_of(&e));
-                        continue;
-                    }
-                };
-                if let Some(touches) = &touches {
-                    if compared == MAX_TOUCH_SCAN {
-                        if result.items.len() < limit {
-                            result.warnings.push(touches.scan_ended());
-                        }
-                        more = true;
-                        break 'chunks;
-                    }
-                    compared += 1;
-                    match self.changed_files(&pull).await {
-                        Ok(changed) if touches.is_touched_by(&changed.files) => {}
-                        found => {
-                            result.warnings.extend(found.err().map(|e| warning_of(&e)));
-                            // If the page ends here because of the scan limit, the next page starts
-                            // after this number.
-                            if result.items.len() < limit {
-                                last = pull.number;
-                            }
-                            continue;
-                        }
-                    }
-                }
-                if result.items.len() == limit {
-                    more = true;
-                    break 'chunks;
-                }
-                last = pull.number;
-                let shown = self
-                    .present_with(&mut cat, *pull, query.fields, &book)
-                    .await?;
-                result.items.push(shown);
-            }
+            filled => filled?,
         }
+        let PullListing {
+            filter,
+            more,
+            last,
+            scanned,
+            mut result,
+            ..
+        } = listing;
         if more {
             result.next = Some(Cursor::new(SCHEME, query, &last.to_string()));
             let all = match filter.state() {
@@ -124,6 +85,92 @@ impl Local {
         }
         result.scanned = Some(scanned);
         Ok(result)
+    }
+
+    /// Reads the pull requests `numbers` until the page is full.
+    async fn fill_listing(
+        &self,
+        cat: &mut CatFile,
+        numbers: &mut (impl Iterator<Item = u64> + Send),
+        listing: &mut PullListing<'_>,
+    ) -> Result<()> {
+        loop {
+            // One pull request more than fits on the page is read. If there is such a pull request,
+            // there is a next page.
+            let room = listing.limit + 1 - listing.result.items.len();
+            let take = if listing.filter.is_narrow() || listing.touches.is_some() {
+                BATCH_SIZE
+            } else {
+                room.min(BATCH_SIZE)
+            };
+            let mut chunk: Vec<u64> = numbers.by_ref().take(take).collect();
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            listing.scanned += chunk.len() as u64;
+            if listing.filter.is_narrow() {
+                let wanted = |s: &Snapshot| listing.is_wanted(s);
+                chunk = self.store.preselect(cat, &chunk, wanted).await?;
+            }
+            for part in chunk.chunks(MAX_IN_MEMORY) {
+                for read in self.store.read_many(cat, part).await? {
+                    if self.add_row(cat, listing, read).await? == ScanStep::Stop {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a pull request to the page, if the filters accept it. Returns [`ScanStep::Stop`] if the
+    /// page is full.
+    async fn add_row(
+        &self,
+        cat: &mut CatFile,
+        listing: &mut PullListing<'_>,
+        read: PullRead,
+    ) -> Result<ScanStep> {
+        let pull = match read {
+            PullRead::Pull(pull) if listing.is_wanted(&pull.snapshot) => pull,
+            PullRead::Pull(_) | PullRead::Missing => return Ok(ScanStep::Continue),
+            PullRead::Broken(e) => {
+                listing.result.warnings.push(warning_of(&e));
+                return Ok(ScanStep::Continue);
+            }
+        };
+        let is_full = listing.result.items.len() == listing.limit;
+        if let Some(touches) = &listing.touches {
+            if listing.compared == MAX_TOUCH_SCAN {
+                if !is_full {
+                    listing.result.warnings.push(touches.scan_ended());
+                }
+                listing.more = true;
+                return Ok(ScanStep::Stop);
+            }
+            listing.compared += 1;
+            match self.changed_files(&pull).await {
+                Ok(changed) if touches.is_touched_by(&changed.files) => {}
+                found => {
+                    let warning = found.err().map(|e| warning_of(&e));
+                    listing.result.warnings.extend(warning);
+                    // If the page ends here because of the scan limit, the next page starts after
+                    // this number.
+                    if !is_full {
+                        listing.last = pull.number;
+                    }
+                    return Ok(ScanStep::Continue);
+                }
+            }
+        }
+        if is_full {
+            listing.more = true;
+            return Ok(ScanStep::Stop);
+        }
+        let (number, fields) = (pull.number, listing.query.fields);
+        let row = self.present_with(cat, *pull, fields, &listing.book).await?;
+        listing.last = number;
+        listing.result.items.push(row);
+        Ok(ScanStep::Continue)
     }
 
     pub(crate) async fn find_pulls(
@@ -171,12 +218,14 @@ impl Local {
                 return Ok(());
             }
             let chunk = self.store.preselect(cat, &chunk, &wanted).await?;
-            for read in self.store.read_many(cat, &chunk).await? {
-                if let PullRead::Pull(pull) = read
-                    && wanted(&pull.snapshot)
-                    && each(*pull) == ScanStep::Stop
-                {
-                    return Ok(());
+            for part in chunk.chunks(MAX_IN_MEMORY) {
+                for read in self.store.read_many(cat, part).await? {
+                    if let PullRead::Pull(pull) = read
+                        && wanted(&pull.snapshot)
+                        && each(*pull) == ScanStep::Stop
+                    {
+                        return Ok(());
+                    }
                 }
             }
         }
@@ -196,6 +245,29 @@ impl Local {
         })
         .await?;
         Ok(found)
+    }
+}
+
+/// A page of a list while it is read.
+struct PullListing<'a> {
+    query: &'a PullQuery,
+    filter: Filter,
+    touches: Option<PathFilter>,
+    book: Result<Option<LabelSet>>,
+    limit: usize,
+    /// Number of pull requests whose files were read.
+    compared: u64,
+    scanned: u64,
+    /// Number of the last pull request that the page covers.
+    last: u64,
+    more: bool,
+    result: Page<PullRequest>,
+}
+
+impl PullListing<'_> {
+    fn is_wanted(&self, s: &Snapshot) -> bool {
+        let labels = label_names(&s.labels, &self.book);
+        self.filter.matches(&to_candidate(s, &labels))
     }
 }
 
@@ -219,14 +291,14 @@ fn candidates(
 }
 
 /// Returns the fields of a pull request that a filter tests.
-fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a> {
+fn to_candidate<'a>(s: &'a Snapshot, labels: &[&'a str]) -> SearchCandidate<'a> {
     SearchCandidate {
         number: Some(s.number),
         title: &s.title,
         description: &s.description,
         author: &s.author.login,
         assignees: s.assignees.iter().map(String::as_str).collect(),
-        labels: labels.iter().map(String::as_str).collect(),
+        labels: labels.to_vec(),
         base: &s.base_branch,
         head: &s.head_branch,
         state: s.state,
@@ -238,13 +310,16 @@ fn to_candidate<'a>(s: &'a Snapshot, labels: &'a [String]) -> SearchCandidate<'a
 }
 
 /// Returns the current names of those `labels` that the repository still defines.
-pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> Vec<String> {
+pub(crate) fn label_names<'a>(
+    labels: &'a [LabelRef],
+    book: &'a Result<Option<LabelSet>>,
+) -> Vec<&'a str> {
     let labels = labels.iter();
     match book {
         Ok(Some(book)) => labels
             .filter_map(|l| book.current(l))
-            .map(|l| l.name.clone())
+            .map(|l| l.name.as_str())
             .collect(),
-        _ => labels.map(|l| l.name.clone()).collect(),
+        _ => labels.map(|l| l.name.as_str()).collect(),
     }
 }

@@ -35,7 +35,7 @@ pub(crate) use edit::{change_assignees, change_labels};
 pub(crate) use links::is_named_issue;
 pub(crate) use list::{ScanStep, label_names};
 pub(crate) use state::require_open;
-pub(crate) use view::{shown_labels, warning_of};
+pub(crate) use view::{BYTES_PER_ITEM, BYTES_PER_ROW, charged_labels, shown_labels, warning_of};
 
 #[async_trait]
 impl PullRequests for Local {

@@ -2,15 +2,24 @@
 
 use forge_core::{
     PrKey, Result, Warning,
+    call::charge,
     model::{Actor, Label, PrFields, PullRequest, Review},
 };
 use forge_git::CatFile;
 
 use crate::{
     Local,
-    labels::LabelSet,
-    store::{LabelRef, LatestReview, StoredPull},
+    labels::{LabelSet, weight_of_label},
+    store::{LabelRef, LatestReview, STORED_PULLS, Snapshot, StoredPull},
 };
+
+/// Memory of a pull request or issue in a result in addition to its texts, in bytes.
+pub(crate) const BYTES_PER_ROW: usize = 2048;
+/// Memory of a label, an account or a review in addition to its texts, in bytes.
+pub(crate) const BYTES_PER_ITEM: usize = 256;
+/// Maximum memory of the labels of one pull request or issue, in bytes. Thousands of its labels may
+/// be the same one, with a description of megabytes.
+const MAX_LABELS_WEIGHT: usize = 2 * 1024 * 1024;
 
 /// The colour of a label whose definition cannot be read.
 const NO_COLOR: &str = "ededed";
@@ -49,6 +58,8 @@ impl Local {
         fields: PrFields,
         book: &Result<Option<LabelSet>>,
     ) -> Result<PullRequest> {
+        let weight = weight_of_row(&pull.snapshot) + charged_labels(&pull.snapshot.labels, book);
+        charge(STORED_PULLS, weight)?.keep();
         let mut view = self.header(&pull, book);
         self.add_sections(cat, &pull, fields, &mut view).await?;
         Ok(view)
@@ -116,7 +127,7 @@ impl Local {
                     view.additions = sum(|f| f.additions);
                     view.deletions = sum(|f| f.deletions);
                     view.changed_files = Some(files.len() as u64);
-                    view.files = wants(PrFields::FILES).then_some(files);
+                    view.files = wants(PrFields::FILES).then(|| files.keep());
                     view.warnings.extend(changed.warning);
                 }
                 Err(e) => keep(e),
@@ -176,6 +187,15 @@ pub(crate) fn shown_labels(
 ) -> (Vec<Label>, Option<Warning>) {
     let unknown = |l: &LabelRef| Label::new(&l.name, NO_COLOR);
     let (mut shown, warning): (Vec<Label>, _) = match book {
+        Ok(Some(_)) if weight_of_labels(labels, book) > MAX_LABELS_WEIGHT => {
+            let most = MAX_LABELS_WEIGHT >> 20;
+            let warning = Warning::new(format!(
+                "the colors and descriptions of {} labels are not shown, because they take more \
+                 than {most} MiB",
+                labels.len()
+            ));
+            (labels.iter().map(unknown).collect(), Some(warning))
+        }
         Ok(Some(book)) => {
             let current = labels.iter().filter_map(|l| book.current(l).cloned());
             (current.collect(), None)
@@ -185,6 +205,37 @@ pub(crate) fn shown_labels(
     };
     shown.sort_by_key(|l| l.name.to_lowercase());
     (shown, warning)
+}
+
+/// Returns the memory of a pull request in a result, in bytes, without its labels and optional
+/// parts.
+fn weight_of_row(s: &Snapshot) -> usize {
+    let reviews = s.latest_reviews.iter().map(|r| r.body.len());
+    let assignees = s.assignees.iter().map(String::len);
+    let reviewers = s.pending_reviewers.iter().map(|r| r.handle().len());
+    let items = reviews.chain(assignees).chain(reviewers);
+    let items: usize = items.map(|text| 2 * text + BYTES_PER_ITEM).sum();
+    let branches = s.base_branch.len() + s.head_branch.len();
+    BYTES_PER_ROW + 2 * (s.title.len() + s.description.len() + branches) + items
+}
+
+/// Returns the memory that the labels of a pull request or issue take in a result, in bytes.
+fn weight_of_labels(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> usize {
+    let known = book.as_ref().ok().and_then(Option::as_ref);
+    let weight = |label: &LabelRef| match known.and_then(|book| book.current(label)) {
+        Some(label) => weight_of_label(label),
+        None => 2 * label.name.len() + BYTES_PER_ITEM,
+    };
+    let total = labels.iter().map(weight);
+    total.fold(0, usize::saturating_add)
+}
+
+/// Like [`weight_of_labels`], for the labels that [`shown_labels`] returns.
+pub(crate) fn charged_labels(labels: &[LabelRef], book: &Result<Option<LabelSet>>) -> usize {
+    match weight_of_labels(labels, book) {
+        weight @ 0..=MAX_LABELS_WEIGHT => weight,
+        _ => weight_of_labels(labels, &Ok(None)),
+    }
 }
 
 /// Converts an error to a warning.

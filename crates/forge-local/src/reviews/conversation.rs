@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use forge_core::{
     Result, Timestamp,
+    call::{Charged, charge},
     model::{Actor, Comment, Review, ReviewState, Side, Thread},
 };
 use forge_git::CatFile;
@@ -11,7 +12,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     ident::{CommitIdentity, identity},
-    store::{Log, LoggedEvent, OpenedThread, PullEvent, StoredPull, same_login},
+    store::{Log, LoggedEvent, OpenedThread, PullEvent, StoredPull, events_of_pull, same_login},
 };
 
 /// All comments, reviews and threads of a pull request.
@@ -50,7 +51,11 @@ impl Local {
         let (log, viewer) = tokio::join!(self.store.log(cat, pull), ask);
         let viewer = viewer.as_ref().map(|i| i.actor.login.as_str());
         let url = self.pr(pull.number).to_string();
-        let mut conversation = fold(&log?, &url, viewer);
+        let log = log?;
+        // The text of a thread is in the thread and in its review.
+        charge(&events_of_pull(pull.number), 2 * log.weight())?.keep();
+        let mut conversation = fold(&log, &url, viewer);
+        drop(log);
         self.mark_outdated(cat, pull, &mut conversation).await?;
         Ok(conversation)
     }
@@ -60,12 +65,14 @@ impl Local {
         &self,
         cat: &mut CatFile,
         pull: &StoredPull,
-    ) -> Result<Vec<String>> {
-        let all = fold(&self.store.log(cat, pull).await?, "", None);
+    ) -> Result<Charged<Vec<String>>> {
+        let log = self.store.log(cat, pull).await?;
+        let memory = charge(&events_of_pull(pull.number), log.weight())?;
+        let all = fold(&log, "", None);
         let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
         let comments = all.comments.into_iter().chain(in_threads).map(|c| c.body);
         let reviews = all.reviews.into_iter().filter_map(|r| r.body);
-        Ok(comments.chain(reviews).collect())
+        Ok(Charged::new(comments.chain(reviews).collect(), memory))
     }
 
     /// Marks a thread as outdated if its file has changed on the thread's side of the diff.

@@ -1,6 +1,6 @@
 //! Submits reviews.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use forge_core::{
     Action, Arg, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result, check_expected_head,
@@ -111,9 +111,7 @@ impl Local {
             event,
         };
         let oid = String::new();
-        let log = Log {
-            events: Arc::new(vec![LoggedEvent { oid, entry }]),
-        };
+        let log = Log::of(vec![LoggedEvent { oid, entry }]);
         let url = self.pr(pull.number).to_string();
         let mut all = fold(&log, &url, Some(&by.actor.login));
         all.reviews

@@ -1,6 +1,10 @@
 //! The format version of stored objects, and the errors for objects that cannot be read.
 
-use forge_core::{Error, ErrorKind, Result, call::weight_of_json, text};
+use forge_core::{
+    Error, ErrorKind, Result,
+    call::{is_about_memory, weight_of_json},
+    text,
+};
 use serde::Deserialize;
 
 /// The format version of plain pull requests and issues.
@@ -17,7 +21,7 @@ pub(crate) const LABELS_FORMAT: u32 = 2;
 
 /// Maximum memory of a pull request or issue, in bytes: room for a body and thirty reviews of
 /// maximum length. A list holds up to a hundred pull requests in memory.
-const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_RECORD_WEIGHT: usize = 2 * 1024 * 1024;
 
 /// Refuses to store a record that would be too large to read again.
 pub(crate) fn check_room(record: &[u8]) -> Result<()> {
@@ -53,7 +57,9 @@ pub(crate) enum Unreadable {
 impl From<Error> for Unreadable {
     fn from(error: Error) -> Self {
         match error.kind() {
-            ErrorKind::Protocol => Self::Damaged(error.message().to_owned()),
+            ErrorKind::Protocol if !is_about_memory(&error) => {
+                Self::Damaged(error.message().to_owned())
+            }
             _ => Self::Withheld(error),
         }
     }

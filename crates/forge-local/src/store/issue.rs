@@ -1,10 +1,11 @@
 //! Issues. Each ref below `refs/forge/issues/` is a chain of events, with the state after the last
 //! event in `issue.json`.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use forge_core::{
     Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, Timestamp,
+    call::{Charge, Charged, charge, is_about_memory, weight_of_json},
     model::{Actor, IssueReason, IssueState},
     text,
 };
@@ -13,12 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EventStore, FORMAT, ISSUE_FORMAT, IssueEvent, LabelRef, LogEntry, RefChange, RefConflict,
-    Unreadable, check_room, log::LoggedEvent, refs, write::encoding_error,
+    Unreadable, check_room, format::MAX_RECORD_WEIGHT, log::LoggedEvent, refs,
+    write::encoding_error,
 };
 use crate::ident::CommitIdentity;
 
 /// Number of issues that are read at once.
 const BATCH_SIZE: usize = 64;
+
+/// What stored issues are called in an error about memory.
+pub(crate) const STORED_ISSUES: &str = "the issues";
 
 /// Hint for a number that belongs to no issue.
 static LIST_ISSUES: Hint = Hint::fixed(
@@ -132,6 +137,9 @@ pub(crate) struct StoredIssue {
     /// The commit of the last event.
     pub tip: String,
     pub snapshot: IssueSnapshot,
+    /// The memory of the issue.
+    #[expect(dead_code, reason = "counts the memory until it is dropped")]
+    pub charge: Arc<Charge>,
 }
 
 impl StoredIssue {
@@ -227,7 +235,8 @@ impl EventStore {
     /// issue.
     ///
     /// # Errors
-    /// `git` if git cannot be run; the errors of single issues are in the list.
+    /// `git` if git cannot be run; `protocol` if the call holds too much in memory. The errors of
+    /// single issues are in the list.
     pub async fn read_stored(
         &self,
         cat: &mut CatFile,
@@ -244,15 +253,20 @@ impl EventStore {
                     None => String::new(),
                 })
                 .collect();
-            let files = cat.get_many(&files).await?;
-            for ((number, tip), file) in chunk.iter().zip(tips).zip(files) {
-                all.push(match tip {
-                    None if self.common_dir.join(refs::issue(*number)).is_file() => Some(Err(
-                        broken(*number, "the object that its ref names is gone"),
-                    )),
-                    None => None,
-                    Some(tip) => Some(decode(*number, tip.oid, file)),
-                });
+            let mut rows = chunk.iter().zip(tips);
+            let read = |file| match rows.next() {
+                Some((number, None)) if self.common_dir.join(refs::issue(*number)).is_file() => {
+                    let gone = "the object that its ref names is gone";
+                    Ok(Some(Err(broken(*number, gone))))
+                }
+                Some((number, Some(tip))) => match decode(*number, tip.oid, file) {
+                    Err(e) if is_about_memory(&e) => Err(e),
+                    read => Ok(Some(read)),
+                },
+                Some((_, None)) | None => Ok(None),
+            };
+            for read in cat.get_each(&files, MAX_RECORD_WEIGHT, read).await? {
+                all.push(read?);
             }
         }
         Ok(all)
@@ -285,10 +299,12 @@ impl EventStore {
         &self,
         cat: &mut CatFile,
         issue: &StoredIssue,
-    ) -> Result<Vec<LoggedEvent<IssueEvent>>> {
+    ) -> Result<Charged<Vec<LoggedEvent<IssueEvent>>>> {
         let number = issue.number();
-        let events = self.events(cat, &issue.tip, |why| broken(number, why));
-        let (events, _) = events.await?;
+        let what = format!("the events of issue #{number}");
+        let events = self
+            .events(cat, &issue.tip, &what, |why| broken(number, why))
+            .await?;
         self.check_event_count(events.len() as u64, issue.snapshot.events)
             .map_err(|why| broken(number, why))?;
         Ok(events)
@@ -346,7 +362,11 @@ impl EventStore {
         let changes: Vec<_> = unmoved.into_iter().chain([change]).collect();
         Ok(match self.update_refs(&reason, &changes).await? {
             Some(lost) => Err(lost),
-            None => Ok(StoredIssue { tip, snapshot }),
+            None => Ok(StoredIssue {
+                tip,
+                snapshot,
+                charge: Arc::default(),
+            }),
         })
     }
 }
@@ -359,7 +379,11 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<StoredIssue> {
         ObjectLookup::Unreadable(e) => return Err(broken(number, e)),
     };
     match IssueSnapshot::decode(&object.data, number) {
-        Ok(snapshot) => Ok(StoredIssue { tip, snapshot }),
+        Ok(snapshot) => Ok(StoredIssue {
+            tip,
+            snapshot,
+            charge: Arc::new(charge(STORED_ISSUES, weight_of_json(&object.data))?),
+        }),
         Err(why) => Err(broken(number, why)),
     }
 }

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use forge_core::{Error, Result, call::weight_of_json};
-use forge_git::{CatFile, RawCommit};
+use forge_core::{
+    Error, Result,
+    call::{Charge, Charged, MAX_HELD, charge, weight_of_json},
+};
+use forge_git::{CatFile, ObjectLookup, RawCommit};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -13,9 +16,6 @@ use super::{
 
 /// Maximum number of event commits that are in memory at once.
 const BATCH_SIZE: usize = 64;
-
-/// Maximum memory of the events of one pull request or issue, in bytes.
-const MAX_LOG_WEIGHT: usize = 64 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedEvent<E = PullEvent> {
@@ -27,6 +27,29 @@ pub(crate) struct LoggedEvent<E = PullEvent> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub events: Arc<Vec<LoggedEvent>>,
+    /// The memory of the events.
+    charge: Arc<Charge>,
+}
+
+impl Log {
+    /// Returns a log of events that are in memory anyway.
+    pub fn of(events: Vec<LoggedEvent>) -> Self {
+        Self {
+            events: Arc::new(events),
+            charge: Arc::default(),
+        }
+    }
+
+    /// Returns the memory that the events take, in bytes, and so at most the memory of what is made
+    /// of them.
+    pub fn weight(&self) -> usize {
+        self.charge.weight()
+    }
+}
+
+/// Returns what the events of a pull request are called in an error about memory.
+pub(crate) fn events_of_pull(number: u64) -> String {
+    format!("the events of pull request #{number}")
 }
 
 /// Returns the memory that a parsed event takes, in bytes. Many small values take much more memory
@@ -40,8 +63,7 @@ impl EventStore {
     /// `cat`.
     ///
     /// # Errors
-    /// `protocol` if an event is damaged or missing, or if the events take more than
-    /// [`MAX_LOG_WEIGHT`].
+    /// `protocol` if an event is damaged or missing, or if the call holds too much in memory.
     pub async fn log(&self, cat: &mut CatFile, pull: &StoredPull) -> Result<Log> {
         let log = self.cached_log(cat, pull).await?;
         let recorded = pull.snapshot.events;
@@ -52,34 +74,42 @@ impl EventStore {
 
     async fn cached_log(&self, cat: &mut CatFile, pull: &StoredPull) -> Result<Log> {
         let bad = |why: &str| broken(pull.number, why);
+        let what = events_of_pull(pull.number);
         let Some(shared) = &self.shared else {
-            let (events, _) = self.events(cat, &pull.tip, bad).await?;
+            let (events, charge) = self.events(cat, &pull.tip, &what, bad).await?.into_parts();
             return Ok(Log {
                 events: Arc::new(events),
+                charge: Arc::new(charge),
             });
         };
         let of = (self.common_dir.clone(), pull.number);
         let kept = shared.log(&of);
         if let Some(kept) = kept.as_ref().filter(|kept| kept.tip == pull.tip) {
-            let events = Arc::clone(&kept.events);
-            return Ok(Log { events });
+            return Ok(Log {
+                events: Arc::clone(&kept.events),
+                charge: Arc::new(charge(&what, kept.weight)?),
+            });
         }
         let newer = match &kept {
             Some(kept) => self.newer(cat, &pull.tip, kept).await,
             None => None,
         };
-        let (events, weight) = match newer {
+        let events = match newer {
             Some(events) => events,
-            None => self.events(cat, &pull.tip, bad).await?,
+            None => self.events(cat, &pull.tip, &what, bad).await?,
         };
+        let (events, charge) = events.into_parts();
         let events = Arc::new(events);
         shared.keep(KeptLog {
             of,
             tip: pull.tip.clone(),
             events: Arc::clone(&events),
-            weight,
+            weight: charge.weight(),
         });
-        Ok(Log { events })
+        Ok(Log {
+            events,
+            charge: Arc::new(charge),
+        })
     }
 
     /// Fails if a chain has fewer events than its last one records. A shallow fetch brings the
@@ -116,19 +146,19 @@ impl EventStore {
         self.common_dir.join("shallow").exists()
     }
 
-    /// Extends cached events up to `tip`. Also returns the memory of all events, in bytes. Returns
-    /// `None` if the caller must read all events from git:
+    /// Extends cached events up to `tip`. Returns `None` if the caller must read all events from
+    /// git:
     /// - more than [`BATCH_SIZE`] events are missing in the cache,
     /// - a missing event is damaged, or
-    /// - the events need more memory than [`MAX_LOG_WEIGHT`].
+    /// - the call holds too much in memory.
     async fn newer(
         &self,
         cat: &mut CatFile,
         tip: &str,
         kept: &KeptLog,
-    ) -> Option<(Vec<LoggedEvent>, usize)> {
+    ) -> Option<Charged<Vec<LoggedEvent>>> {
         let mut newer: Vec<LoggedEvent> = Vec::new();
-        let mut weight = kept.weight;
+        let mut charge = charge("the events", kept.weight).ok()?;
         let mut at = tip.to_owned();
         while at != kept.tip {
             if newer.len() >= BATCH_SIZE {
@@ -136,10 +166,7 @@ impl EventStore {
             }
             let object = cat.get(&at).await.ok().flatten()?;
             let commit = RawCommit::parse(&object.data)?;
-            weight += weight_of_event(&commit);
-            if weight > MAX_LOG_WEIGHT {
-                return None;
-            }
+            charge.add("the events", weight_of_event(&commit)).ok()?;
             let entry = LogEntry::of(&commit).ok().flatten()?;
             let parent = (*commit.parents.first()?).to_owned();
             newer.push(LoggedEvent { oid: at, entry });
@@ -149,18 +176,21 @@ impl EventStore {
         let mut events = Vec::with_capacity(kept.events.len() + newer.len());
         events.extend(kept.events.iter().cloned());
         events.append(&mut newer);
-        Some((events, weight))
+        Some(Charged::new(events, charge))
     }
 
-    /// Reads the events of the chain that ends with `tip`. Also returns their memory, in bytes.
-    /// `broken` creates the error if an event is damaged or the events need more memory than
-    /// [`MAX_LOG_WEIGHT`].
-    pub async fn events<E: DeserializeOwned>(
+    /// Reads the events of the chain that ends with `tip`. `what` names the events in an error about
+    /// memory; `broken` creates the error for a damaged event.
+    ///
+    /// # Errors
+    /// `protocol` if an event is damaged, or if the call holds too much in memory.
+    pub async fn events<E: DeserializeOwned + Send>(
         &self,
         cat: &mut CatFile,
         tip: &str,
-        broken: impl Fn(&str) -> Error + Send,
-    ) -> Result<(Vec<LoggedEvent<E>>, usize)> {
+        what: &str,
+        broken: impl Fn(&str) -> Error + Send + Sync,
+    ) -> Result<Charged<Vec<LoggedEvent<E>>>> {
         let args = [
             "rev-list",
             "--first-parent",
@@ -174,33 +204,41 @@ impl EventStore {
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let oids: Vec<&str> = listed.lines().collect();
-        let (mut events, mut weight) = (Vec::with_capacity(oids.len()), 0);
+        let (mut events, mut charge) = (Vec::with_capacity(oids.len()), Charge::new());
         for chunk in oids.chunks(BATCH_SIZE) {
-            for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
+            let mut ids = chunk.iter().copied();
+            let read = |found| {
+                let oid = ids.next().unwrap_or_default();
                 let bad = |why: &str| broken(&format!("event {oid}: {why}"));
-                let object = found
-                    .into_object()
-                    .map_err(|e| bad(e.message()).with_source(e))?
-                    .ok_or_else(|| bad("it is missing"))?;
-                let commit =
-                    RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
-                weight += weight_of_event(&commit);
-                if weight > MAX_LOG_WEIGHT {
-                    let most = MAX_LOG_WEIGHT >> 20;
-                    return Err(broken(&format!(
-                        "its events take more than {most} MiB of memory"
-                    )));
-                }
-                match LogEntry::of(&commit) {
-                    Ok(Some(entry)) => events.push(LoggedEvent {
-                        oid: object.oid,
-                        entry,
-                    }),
-                    Ok(None) => {}
-                    Err(e) => return Err(bad(&e.to_string()).with_source(e)),
-                }
+                read_event(found, &mut charge, what, bad)
+            };
+            for event in cat.get_each(chunk, MAX_HELD, read).await? {
+                events.extend(event?);
             }
         }
-        Ok((events, weight))
+        Ok(Charged::new(events, charge))
+    }
+}
+
+/// Parses an event. Returns `Ok(None)` for the root of a chain, which has no event.
+fn read_event<E: DeserializeOwned>(
+    found: ObjectLookup,
+    charge: &mut Charge,
+    what: &str,
+    bad: impl Fn(&str) -> Error,
+) -> Result<Option<LoggedEvent<E>>> {
+    let object = found
+        .into_object()
+        .map_err(|e| bad(e.message()).with_source(e))?
+        .ok_or_else(|| bad("it is missing"))?;
+    let commit = RawCommit::parse(&object.data).ok_or_else(|| bad("it is not a commit"))?;
+    charge.add(what, weight_of_event(&commit))?;
+    match LogEntry::of(&commit) {
+        Ok(Some(entry)) => Ok(Some(LoggedEvent {
+            oid: object.oid,
+            entry,
+        })),
+        Ok(None) => Ok(None),
+        Err(e) => Err(bad(&e.to_string()).with_source(e)),
     }
 }

@@ -1,17 +1,33 @@
 //! Reads pull requests and the index.
 
-use std::{borrow::Cow, path::Path};
+use std::{borrow::Cow, path::Path, sync::Arc};
 
-use forge_core::{Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, model::PrState};
+use forge_core::{
+    Action, Arg, Call, Error, Hint, Noun, Op, Param, Result,
+    call::{Charge, charge, weight_of_json},
+    model::PrState,
+};
 use forge_git::{CatFile, ObjectLookup, state_file};
 
-use super::{EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, refs};
+use super::{
+    EventStore, Index, MergeIntent, NumberRanges, Snapshot, Unreadable, format::MAX_RECORD_WEIGHT,
+    refs,
+};
 
 /// Limit for the highest number in the index. If the number is above the limit, one more git
 /// process lists the existing refs. A forged index therefore causes at most this many lookups.
 const MAX_TRUSTED: u64 = 100_000;
 /// Number of pull requests that are read at once.
 const BATCH_SIZE: usize = 64;
+/// Number of stored pull requests or issues that are in memory at once, in addition to the result of
+/// a call. Each takes up to [`MAX_RECORD_WEIGHT`].
+pub(crate) const MAX_IN_MEMORY: usize = 8;
+/// Maximum size of the index, in bytes. A larger one counts as damaged.
+const MAX_INDEX_BYTES: usize = 4 * 1024 * 1024;
+/// Memory of the index, as a multiple of its size: each number becomes a range.
+const INDEX_WEIGHT: usize = 4;
+/// What stored pull requests are called in an error about memory.
+pub(crate) const STORED_PULLS: &str = "the pull requests";
 
 /// Hint for a number that belongs to no pull request.
 static LIST_PULLS: Hint = Hint::fixed(
@@ -40,6 +56,9 @@ pub(crate) struct StoredPull {
     pub base_exists: bool,
     /// A merge that moved the base branch but was not recorded as done, for example after a crash.
     pub unrecorded_merge: Option<MergeIntent>,
+    /// The memory of the pull request.
+    #[expect(dead_code, reason = "counts the memory until it is dropped")]
+    pub charge: Arc<Charge>,
 }
 
 impl StoredPull {
@@ -98,6 +117,8 @@ pub(crate) struct LoadedIndex {
     pub old: Option<String>,
     /// True if the index was rebuilt. It then lists all pull requests as open.
     pub rebuilt: bool,
+    /// The memory of the index.
+    _charge: Charge,
 }
 
 impl EventStore {
@@ -120,7 +141,8 @@ impl EventStore {
     /// Reads the pull requests `numbers`, in order.
     ///
     /// # Errors
-    /// `git` if git cannot be run; the errors of single pull requests are in their [`PullRead`].
+    /// `git` if git cannot be run; `protocol` if the call holds too much in memory. The errors of
+    /// single pull requests are in their [`PullRead`].
     pub async fn read_many(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Vec<PullRead>> {
         let mut all = Vec::with_capacity(numbers.len());
         for chunk in numbers.chunks(BATCH_SIZE) {
@@ -145,19 +167,20 @@ impl EventStore {
             .iter()
             .map(|n| format!("{}:{}", refs::pull(*n), refs::PULL_FILE))
             .collect();
-        let found = cat.get_many(&names).await?;
-        let undecided = |number: u64, found: &ObjectLookup| match found {
-            ObjectLookup::Object(object) => match Snapshot::decode(&object.data, number) {
-                Ok(snapshot) => snapshot.intent.is_some() || wanted(&snapshot),
-                Err(_) => true,
-            },
-            ObjectLookup::Missing | ObjectLookup::Unreadable(_) => true,
+        let mut left = numbers.iter();
+        let undecided = move |found: ObjectLookup| {
+            let number = left.next().copied()?;
+            let is_undecided = match found {
+                ObjectLookup::Object(object) => match Snapshot::decode(&object.data, number) {
+                    Ok(snapshot) => snapshot.intent.is_some() || wanted(&snapshot),
+                    Err(_) => true,
+                },
+                ObjectLookup::Missing | ObjectLookup::Unreadable(_) => true,
+            };
+            is_undecided.then_some(number)
         };
-        let pairs = numbers.iter().zip(&found);
-        Ok(pairs
-            .filter(|(n, f)| undecided(**n, f))
-            .map(|(n, _)| *n)
-            .collect())
+        let found = cat.get_each(&names, MAX_RECORD_WEIGHT, undecided).await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     async fn read_chunk(
@@ -175,17 +198,22 @@ impl EventStore {
                     .map_or(String::new(), |t| format!("{}:{}", t.oid, refs::PULL_FILE))
             })
             .collect();
-        let files = cat.get_many(&files).await?;
         let begin = all.len();
-        for ((number, tip), file) in numbers.iter().zip(tips).zip(files) {
-            all.push(match tip {
-                None if self.loose_ref_exists(*number) => PullRead::Broken(self.dangling(*number)),
-                None => PullRead::Missing,
-                Some(tip) if tip.kind != "commit" => {
-                    PullRead::Broken(broken(*number, format!("the ref names a {}", tip.kind)))
-                }
-                Some(tip) => decode(*number, tip.oid, file),
-            });
+        let mut rows = numbers.iter().zip(tips);
+        let read = |file| match rows.next() {
+            None => Ok(PullRead::Missing),
+            Some((number, None)) if self.loose_ref_exists(*number) => {
+                Ok(PullRead::Broken(self.dangling(*number)))
+            }
+            Some((_, None)) => Ok(PullRead::Missing),
+            Some((number, Some(tip))) if tip.kind != "commit" => Ok(PullRead::Broken(broken(
+                *number,
+                format!("the ref names a {}", tip.kind),
+            ))),
+            Some((number, Some(tip))) => decode(*number, tip.oid, file),
+        };
+        for read in cat.get_each(&files, MAX_RECORD_WEIGHT, read).await? {
+            all.push(read?);
         }
         self.resolve_branch_tips(cat, all.get_mut(begin..).unwrap_or_default())
             .await
@@ -250,20 +278,22 @@ impl EventStore {
 
     /// Reads the index. Rebuilds it from the refs if it is lost, damaged or outdated.
     pub async fn index(&self, cat: &mut CatFile) -> Result<LoadedIndex> {
-        let stored = match cat.get(refs::INDEX).await {
-            Ok(Some(object)) if object.kind == "blob" => {
-                let index = std::str::from_utf8(&object.data)
-                    .ok()
-                    .and_then(Index::decode);
-                index.map(|index| LoadedIndex {
+        let read = |found| match found {
+            ObjectLookup::Object(object) if object.kind == "blob" => {
+                let memory = charge("the index", INDEX_WEIGHT * object.data.len())?;
+                let text = std::str::from_utf8(&object.data).ok();
+                Ok::<_, Error>(text.and_then(Index::decode).map(|index| LoadedIndex {
                     all: NumberRanges::up_to(index.highest),
                     index,
                     old: Some(object.oid),
                     rebuilt: false,
-                })
+                    _charge: memory,
+                }))
             }
-            _ => None,
+            _ => Ok(None),
         };
+        let stored = cat.get_each(&[refs::INDEX], MAX_INDEX_BYTES, read);
+        let stored = stored.await?.pop().transpose()?.flatten();
         if let Some(mut stored) = stored {
             // A fetch may add pull requests that are not in the index. The index is outdated if the
             // number after its highest one has a ref.
@@ -289,6 +319,7 @@ impl EventStore {
             index,
             old: self.git.ref_oid(refs::INDEX).await?,
             rebuilt: true,
+            _charge: Charge::new(),
         })
     }
 
@@ -343,19 +374,25 @@ fn is_ref_file(file: &Path) -> bool {
     first.is_some_and(forge_core::is_full_oid)
 }
 
-fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
+/// Parses a pull request.
+///
+/// # Errors
+/// `protocol` if the call holds too much in memory.
+fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<PullRead> {
     let object = match file {
         ObjectLookup::Object(object) if object.kind == "blob" => object,
         ObjectLookup::Object(_) => {
-            return PullRead::Broken(broken(number, "pull.json is not a file"));
+            return Ok(PullRead::Broken(broken(number, "pull.json is not a file")));
         }
         ObjectLookup::Missing => {
-            return PullRead::Broken(broken(number, Unreadable::Missing("pull.json")));
+            let missing = Unreadable::Missing("pull.json");
+            return Ok(PullRead::Broken(broken(number, missing)));
         }
-        ObjectLookup::Unreadable(e) => return PullRead::Broken(broken(number, e)),
+        ObjectLookup::Unreadable(e) => return Ok(PullRead::Broken(broken(number, e))),
     };
-    match Snapshot::decode(&object.data, number) {
+    Ok(match Snapshot::decode(&object.data, number) {
         Ok(snapshot) => PullRead::Pull(Box::new(StoredPull {
+            charge: Arc::new(charge(STORED_PULLS, weight_of_json(&object.data))?),
             number,
             tip,
             head_oid: snapshot.head_oid.clone(),
@@ -366,7 +403,7 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> PullRead {
             unrecorded_merge: None,
         })),
         Err(why) => PullRead::Broken(broken(number, why)),
-    }
+    })
 }
 
 /// Returns the error for a pull request that exists but cannot be read.

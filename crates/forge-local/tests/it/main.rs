@@ -17,6 +17,7 @@ mod issues_edit;
 mod issues_history;
 mod issues_relations;
 mod life;
+mod memory;
 mod pulls_from_patch;
 mod recovery;
 mod repo;
