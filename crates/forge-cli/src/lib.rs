@@ -12,6 +12,7 @@ mod docs;
 pub mod exit;
 mod gh_habits;
 mod select;
+mod signals;
 pub mod ui;
 
 use std::{io::Write as _, process::ExitCode, time::Duration};
@@ -36,7 +37,9 @@ pub fn main() -> ExitCode {
         Err(e) => return usage(e),
     };
     let ui = Ui::from_env(cli.global.color.when(), cli.named);
-    match run(cli.global, cli.command, ui.clone()) {
+    let result = run(cli.global, cli.command, ui.clone());
+    signals::wait_for_end();
+    match result {
         Ok(exit) => exit.into(),
         Err(e) => exit::report(&ui, &e).into(),
     }
@@ -47,6 +50,7 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
         .enable_all()
         .build()
         .map_err(ui::io_error)?;
+    signals::end_on_signals();
     let ctx = Ctx::new(ui, global)?.waiting(command.wait());
     let exit = runtime.block_on(cmd::run(&ctx, command));
     // If the command failed, its error takes precedence over an error of printing.

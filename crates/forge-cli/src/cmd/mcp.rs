@@ -12,7 +12,7 @@ use forge_mcp::{
     safety::AllowList,
 };
 
-use crate::{ctx::Ctx, exit::Exit};
+use crate::{ctx::Ctx, exit::Exit, signals::OwnInterrupt};
 
 /// Arguments of `forge mcp`.
 #[derive(Args, Debug)]
@@ -131,6 +131,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
              nothing is encrypted: put a TLS proxy in front.",
         );
     }
+    let _own = OwnInterrupt::begin();
     tokio::select! {
         () = listening.run() => {}
         _ = tokio::signal::ctrl_c() => {}

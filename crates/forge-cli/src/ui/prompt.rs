@@ -19,7 +19,7 @@ use forge_core::{Error, ErrorKind, Result};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::io_error;
-use crate::exit::Exit;
+use crate::{exit::Exit, signals};
 
 /// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. Before that, it
 /// restores the cursor, and the echo of typed keys, which a prompt for a secret turns off. A prompt
@@ -27,6 +27,7 @@ use crate::exit::Exit;
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
+        signals::leave_interrupt_to_prompt();
         let modes = tcgetattr(stdin()).ok();
         let (listens, listening) = mpsc::channel();
         thread::spawn(move || {
@@ -45,6 +46,7 @@ fn interruptible() {
                 .await
             });
             if interrupted.is_ok() {
+                signals::end_git_processes();
                 if let Some(modes) = modes {
                     let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
                 }

@@ -19,6 +19,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
+    signals::OwnInterrupt,
     ui::json::{Selection, WATCH_FIELDS},
 };
 
@@ -73,6 +74,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
         ctx,
         is_json: selection.is_some(),
     };
+    let _own = OwnInterrupt::begin();
     let end = tokio::select! {
         end = follow(&mut watch, &printer) => end?,
         _ = tokio::signal::ctrl_c() => {
