@@ -11,6 +11,7 @@ mod agents;
 #[path = "../../crates/forge-tangled/tests/it/claims/mod.rs"]
 mod claims;
 mod crowd;
+mod endings;
 mod kill;
 mod large;
 mod scale;

@@ -208,6 +208,50 @@ impl GitDir {
         }
     }
 
+    /// Sets `main` and `topic` to two histories that cross 40 times in three branches. Each level has
+    /// three merge bases, and git merges those of the next level for each of them: a merge of the
+    /// two branches takes for ever.
+    pub fn cross_histories(&self) {
+        const BRANCHES: usize = 3;
+        const LEVELS: usize = 40;
+        let mut stream = String::new();
+        let mut commit = |mark: usize, parents: &[usize]| {
+            let text = format!("{mark}\n");
+            let _ = write!(
+                stream,
+                "commit refs/heads/crossed\nmark :{mark}\ncommitter A <a@example.com> \
+                 {FIRST_DATE} +0000\ndata 1\nx\n"
+            );
+            for (n, parent) in parents.iter().enumerate() {
+                let word = if n == 0 { "from" } else { "merge" };
+                let _ = writeln!(stream, "{word} :{parent}");
+            }
+            let _ = write!(
+                stream,
+                "M 100644 inline crossed\ndata {}\n{text}\n",
+                text.len()
+            );
+        };
+        commit(1, &[]);
+        let (mut tips, mut mark) = (vec![1; BRANCHES], 1);
+        for _ in 0..LEVELS {
+            let next = (0..BRANCHES).map(|branch| {
+                mark += 1;
+                let mut parents = tips.clone();
+                parents.rotate_left(branch);
+                parents.dedup();
+                commit(mark, &parents);
+                mark
+            });
+            tips = next.collect();
+        }
+        for (branch, tip) in ["main", "topic"].iter().zip(tips) {
+            let _ = write!(stream, "reset refs/heads/{branch}\nfrom :{tip}\n\n");
+        }
+        self.import(stream.into_bytes());
+        self.catch_up("main");
+    }
+
     /// Feeds `stream` to `git fast-import`.
     pub fn import(&self, stream: Vec<u8>) {
         self.run(["fast-import", "--quiet", "--force"])

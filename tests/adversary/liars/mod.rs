@@ -6,6 +6,7 @@
 //! ports, and the order of concurrent requests. `FORGE_ADVERSARY_SEED` repeats one chapter.
 
 mod answers;
+mod bombs;
 mod child;
 mod client;
 mod fields;
