@@ -126,30 +126,38 @@ async fn rebase_of_criss_cross_never_brings_hidden_changes() {
     assert_eq!(repo.git(&["diff", "--name-only", "main^", "main"]), "docs");
 }
 
-/// The commits of the head delete what the merge bases and the base branch disagree about, and a
-/// rebase of them lands differently from a merge.
+/// The base has the same change as a commit that the head takes back. A merge keeps the change, and
+/// a rebase would take it back on the base.
 #[tokio::test]
 async fn rebase_with_other_result_than_shown_is_refused() {
     let repo = criss_cross();
     repo.git(&["switch", "--quiet", "topic"]);
-    // The head takes the new value in a commit of its own, so only its merge brings the old one.
     repo.git(&["reset", "--quiet", "--hard", "topic~2"]);
     repo.git(&["merge", "--quiet", "--no-ff", "-m", "take main", "before"]);
-    repo.write("config", "third\n");
-    repo.commit("third value");
-    repo.write("config", "new\n");
+    repo.write("extra", "a guard\n");
+    repo.commit("add the guard");
+    repo.git(&["rm", "--quiet", "extra"]);
     repo.write("docs", "a line\nanother line\n");
-    repo.commit("back to the new value");
+    repo.commit("more docs");
     repo.git(&["switch", "--quiet", "main"]);
-    repo.write("config", "fourth\n");
-    repo.commit("fourth value");
+    repo.write("extra", "a guard\n");
+    repo.commit("add the same guard");
     let local = repo.open().await;
     create(&local, "topic").await;
+    assert_eq!(changed_paths(&local).await, ["docs"]);
     let before = repo.oid("main");
     let refused = rebase(&local).await.unwrap_err();
-    assert_eq!(refused.code(), "precondition_failed", "{refused}");
+    let message = refused.message();
+    assert!(
+        message.contains("brings other changes than the diff shows"),
+        "{refused}"
+    );
     assert_eq!(repo.oid("main"), before);
-    assert_eq!(changed_paths(&local).await, ["docs"]);
+    local
+        .merge(&pr(&local, 1), &MergeReq::default())
+        .await
+        .unwrap();
+    assert_eq!(repo.git(&["show", "main:extra"]), "a guard");
 }
 
 #[tokio::test]
