@@ -189,14 +189,21 @@ pub(crate) struct Patch {
 
 impl Patch {
     pub fn parse(raw: Vec<u8>) -> Self {
-        let mails = mails(&as_printed(&raw));
+        let printed = as_printed(&raw);
+        let mails = split_mails(&printed);
+        let mails = mails.iter().filter_map(parse_mail).collect();
         Self { raw, mails }
     }
 
     /// Returns why git could apply other changes than forge shows. The text ends a sentence that
     /// begins with "the patch".
     pub fn fault(&self) -> Option<String> {
-        patch_form::fault(&as_printed(&self.raw))
+        if self.mails.is_empty() {
+            // `git apply`, with which a knot applies a plain diff, removes no CR.
+            patch_form::fault(&self.raw)
+        } else {
+            patch_form::fault(&as_printed(&self.raw))
+        }
     }
 
     /// Approximate size in memory, in bytes.
@@ -215,7 +222,14 @@ impl Patch {
     /// differs from a single diff from base to head.
     pub fn diff(&self) -> Vec<u8> {
         if self.mails.is_empty() {
-            return as_printed(&self.raw).into_owned();
+            let text = as_printed(&self.raw);
+            let (diff, tail) = split_diff(&text);
+            let has_text = tail.iter().any(|b| *b != b'\n');
+            return if has_text {
+                text.into_owned()
+            } else {
+                diff.to_vec()
+            };
         }
         self.mails.iter().flat_map(|m| m.diff.clone()).collect()
     }
@@ -267,14 +281,77 @@ fn as_printed(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// Parses the mails of a series, oldest first.
-fn mails(text: &[u8]) -> Vec<PatchMail> {
+/// The parts of a mail, in their order. Together they are all of its bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MailParts<'a> {
+    /// `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
+    pub from_line: &'a [u8],
+    /// The headers, and the blank line after them.
+    pub header: &'a [u8],
+    /// The message, and what git prints between it and the first file, such as a diffstat.
+    pub message: &'a [u8],
+    /// The files, from the first `diff --git` line on.
+    pub diff: &'a [u8],
+    /// The text after the last file, such as a signature.
+    pub tail: &'a [u8],
+}
+
+/// Headers by precedence, and the message without them.
+type HeadersAndMessage = (Vec<(String, String)>, String);
+
+impl<'a> MailParts<'a> {
+    fn split(raw: &'a [u8]) -> Self {
+        let line_end = raw.iter().position(|b| *b == b'\n');
+        let (from_line, rest) = raw.split_at(line_end.map_or(raw.len(), |at| at + 1));
+        let header_end = rest.windows(2).position(|w| w == b"\n\n");
+        let (header, body) = rest.split_at(header_end.map_or(rest.len(), |at| at + 2));
+        let (message, diff) = body.split_at(diff_start(body));
+        let (diff, tail) = split_diff(diff);
+        Self {
+            from_line,
+            header,
+            message,
+            diff,
+            tail,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        let parts = [
+            self.from_line,
+            self.header,
+            self.message,
+            self.diff,
+            self.tail,
+        ];
+        parts.iter().map(|part| part.len()).sum()
+    }
+
+    /// Returns the headers and the message. If a header occurs several times, git takes the first
+    /// one in the message, otherwise the last one of the mail.
+    pub fn read_text(&self) -> HeadersAndMessage {
+        let message = String::from_utf8_lossy(self.message);
+        // If the commit has only a subject, the message begins with `---`, which ends it.
+        let message = if message.starts_with("---\n") {
+            ""
+        } else {
+            message.split("\n---\n").next().unwrap_or_default()
+        };
+        let (mut headers, message) = headers_of_message(message);
+        let mail_headers = unfold(&String::from_utf8_lossy(self.header));
+        headers.extend(mail_headers.into_iter().rev());
+        (headers, message.to_owned())
+    }
+}
+
+/// Splits a patch into its mails, oldest first. There are none in a plain diff.
+pub(crate) fn split_mails(text: &[u8]) -> Vec<MailParts<'_>> {
     let mut starts = mail_starts(text);
     starts.push(text.len());
     let pairs = starts.windows(2);
     pairs
         .filter_map(|pair| match pair {
-            [from, to] => mail(text.get(*from..*to)?),
+            [from, to] => text.get(*from..*to).map(MailParts::split),
             _ => None,
         })
         .collect()
@@ -293,26 +370,13 @@ fn mail_starts(raw: &[u8]) -> Vec<usize> {
     starts
 }
 
-fn mail(raw: &[u8]) -> Option<PatchMail> {
-    let end = raw.iter().position(|b| *b == b'\n')? + 1;
-    let oid = mail_commit(raw.get(..end)?)?.to_owned();
-    let rest = raw.get(end..)?;
-    let (header, body) = split_header(rest);
-    let diff_at = diff_start(body);
-    let (message, diff) = body.split_at(diff_at);
-    let message = String::from_utf8_lossy(message);
-    // If the commit has only a subject, the message begins with `---`, which ends it.
-    let message = match message.strip_prefix("---\n") {
-        Some(_) => "",
-        None => message.split("\n---\n").next().unwrap_or_default(),
-    };
-    let (own, message) = headers_of_message(message);
-    let headers = unfold(&String::from_utf8_lossy(header));
-    // If a header occurs several times, git takes the first one in the message, otherwise the last
-    // one of the mail.
+fn parse_mail(mail: &MailParts<'_>) -> Option<PatchMail> {
+    let oid = mail_commit(mail.from_line)?.to_owned();
+    let (headers, message) = mail.read_text();
     let values = |name: &'static str| {
-        let headers = own.iter().chain(headers.iter().rev());
-        let named = headers.filter(move |(n, _)| n.eq_ignore_ascii_case(name));
+        let named = headers
+            .iter()
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name));
         named.map(|(_, value)| decode_words(value))
     };
     let from = values("From").next().unwrap_or_default();
@@ -322,25 +386,13 @@ fn mail(raw: &[u8]) -> Option<PatchMail> {
         .find_map(|text| date(&text))
         .unwrap_or_else(|| Timestamp::from_unix(0));
     let subject = values("Subject").next().unwrap_or_default();
-    let subject = strip_prefix(&subject).to_owned();
     Some(PatchMail {
         oid,
         author: Signature::new(name, email, at),
-        subject,
+        subject: clean_subject(&subject).to_owned(),
         body: message.trim().to_owned(),
-        diff: without_signature(diff).to_vec(),
+        diff: mail.diff.to_vec(),
     })
-}
-
-fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
-    let at = raw.windows(2).position(|w| w == b"\n\n");
-    match at {
-        Some(at) => (
-            raw.get(..at).unwrap_or_default(),
-            raw.get(at + 2..).unwrap_or_default(),
-        ),
-        None => (raw, &[]),
-    }
 }
 
 /// Returns the headers at the start of a message, and the rest of the message. `git am` prefers
@@ -408,30 +460,34 @@ fn unfold(text: &str) -> Vec<(String, String)> {
 
 /// Decodes encoded words, as git writes them: `=?UTF-8?q?…?=` and `=?UTF-8?b?…?=` (RFC 2047).
 fn decode_words(text: &str) -> String {
+    decode_header(text).0
+}
+
+/// Decodes the encoded words of a header. The second value is false if a word is encoded in another
+/// way than git writes, and is left as it is.
+pub(crate) fn decode_header(text: &str) -> (String, bool) {
     let mut out = String::new();
     let mut rest = text;
     let mut after_word = false;
+    let mut is_complete = true;
     while let Some(at) = rest.find("=?") {
         let (before, word) = rest.split_at(at);
         // Blanks between two encoded words are not part of the text.
         if !(after_word && before.trim().is_empty()) {
             out.push_str(before);
         }
-        match encoded_word(word) {
-            Some((decoded, length)) => {
-                out.push_str(&decoded);
-                rest = word.get(length..).unwrap_or_default();
-                after_word = true;
-            }
-            None => {
-                out.push_str("=?");
-                rest = word.get(2..).unwrap_or_default();
-                after_word = false;
-            }
+        if let Some((decoded, length)) = encoded_word(word) {
+            out.push_str(&decoded);
+            rest = word.get(length..).unwrap_or_default();
+            after_word = true;
+        } else {
+            out.push_str("=?");
+            rest = word.get(2..).unwrap_or_default();
+            (after_word, is_complete) = (false, false);
         }
     }
     out.push_str(rest);
-    out
+    (out, is_complete)
 }
 
 /// Maximum length of the text in an encoded word: that of a mail line (RFC 5322, section 2.1.1).
@@ -454,7 +510,8 @@ fn encoded_word(text: &str) -> Option<(String, usize)> {
     };
     let length = 2 + charset.len() + 1 + how.len() + 1 + payload.len() + 2;
     let text = match charset.to_ascii_lowercase().as_str() {
-        "utf-8" | "utf8" | "us-ascii" => String::from_utf8_lossy(&bytes).into_owned(),
+        // git replaces bytes that are not UTF-8 in a way of its own.
+        "utf-8" | "utf8" | "us-ascii" => String::from_utf8(bytes).ok()?,
         "iso-8859-1" => bytes.into_iter().map(char::from).collect(),
         // Other character sets are not decoded. In UTF-7, git could read another name than is
         // shown.
@@ -479,10 +536,14 @@ fn decode_quoted(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// Maximum length of an author's name in `git am`, in bytes (`get_sane_name`).
+const MAX_NAME: usize = 60;
+
 /// Parses name and address as `git am` does (`mailinfo.c`, `handle_from`). The address is the word
-/// around the first `@`. The address also serves as the name if the name is missing or contains
-/// another `@`.
+/// around the first `@`. The address also serves as the name if the name is missing, is too long or
+/// contains another `@`.
 fn parse_address(from: &str) -> (String, String) {
+    let from = &*unquote_address(from);
     let is_blank = |c: char| c.is_ascii_whitespace();
     let Some((before, _)) = from.split_once('@') else {
         let (name, email) = from.rsplit_once('<').unwrap_or((from, from));
@@ -498,10 +559,35 @@ fn parse_address(from: &str) -> (String, String) {
     let name = name.trim().trim_matches('"');
     let comment = name.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
     let (name, email) = (comment.unwrap_or(name), email.replace('"', ""));
-    match name.is_empty() || name.contains(['@', '<', '>']) {
-        true => (email.clone(), email),
-        false => (name.to_owned(), email),
+    if name.is_empty() || name.len() > MAX_NAME || name.contains(['@', '<', '>']) {
+        (email.clone(), email)
+    } else {
+        (name.to_owned(), email)
     }
+}
+
+/// Removes the quotes of an address, and the backslashes inside quotes and comments
+/// (`unquote_quoted_pair`).
+fn unquote_address(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut is_quoted = false;
+    let mut comments = 0_usize;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if is_quoted || comments > 0 => out.extend(chars.next()),
+            '"' if comments == 0 => is_quoted = !is_quoted,
+            _ => {
+                match c {
+                    '(' if !is_quoted => comments += 1,
+                    ')' if !is_quoted => comments = comments.saturating_sub(1),
+                    _ => {}
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
 }
 
 /// Parses a date such as `Fri, 21 Nov 2026 10:00:00 +0100`.
@@ -510,12 +596,27 @@ fn date(text: &str) -> Option<Timestamp> {
     at.to_rfc3339().parse().ok()
 }
 
-/// Returns the subject without `[PATCH 1/3]`.
-fn strip_prefix(subject: &str) -> &str {
-    let rest = subject
-        .strip_prefix("[PATCH")
-        .and_then(|rest| rest.split_once(']'));
-    rest.map_or(subject, |(_, rest)| rest.trim_start())
+/// Returns the subject that `git am` keeps: without `Re:` and anything in brackets at its start,
+/// such as `[PATCH 1/3]` (`mailinfo.c`, `cleanup_subject`).
+fn clean_subject(subject: &str) -> &str {
+    let mut rest = subject;
+    loop {
+        let is_reply = rest.len() > 3
+            && rest
+                .get(..3)
+                .is_some_and(|it| it.eq_ignore_ascii_case("re:"));
+        let shorter = if is_reply {
+            rest.get(3..)
+        } else if rest.starts_with('[') {
+            rest.split_once(']').map(|(_, rest)| rest)
+        } else {
+            rest.strip_prefix([' ', '\t', ':'])
+        };
+        match shorter {
+            Some(shorter) => rest = shorter,
+            None => return rest.trim(),
+        }
+    }
 }
 
 fn diff_start(body: &[u8]) -> usize {
@@ -526,19 +627,27 @@ fn diff_start(body: &[u8]) -> usize {
     found.map_or(body.len(), |at| at + 1)
 }
 
-/// Returns the diff without the mail's signature: `-- ` and git's version. Inside a hunk, `-- ` is
-/// not a signature: it is the removal of the line `- `.
-fn without_signature(diff: &[u8]) -> &[u8] {
+/// Splits the text after the last file off a diff: a signature after `-- `, and what git and b4
+/// print before it, such as `base-commit: …` after a blank line or after `---`. Inside a hunk,
+/// `-- ` is not a signature: it is the removal of the line `- `. Text in which a change is found is
+/// part of the diff.
+pub(crate) fn split_diff(text: &[u8]) -> (&[u8], &[u8]) {
     let mut reader = LineReader::default();
+    let mut tail_at = None;
     let mut at = 0;
-    for line in diff.split_inclusive(|b| *b == b'\n') {
-        let is_removed = matches!(reader.read(line), DiffLine::Removed { .. });
-        if line == b"-- \n" && !is_removed {
-            return diff.get(..at).unwrap_or_default();
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        let kind = reader.read(line);
+        if line == b"-- \n" && matches!(kind, DiffLine::Other | DiffLine::Opaque) {
+            return text.split_at(tail_at.unwrap_or(at));
+        }
+        if kind != DiffLine::Other {
+            tail_at = None;
+        } else if matches!(line, b"\n" | b"---\n") {
+            tail_at = tail_at.or(Some(at));
         }
         at += line.len();
     }
-    diff
+    text.split_at(tail_at.unwrap_or(text.len()))
 }
 
 /// Returns the changed files of a unified diff with git's headers, by path. If several commits
@@ -868,6 +977,12 @@ literal 1
             ("\"Ada, B.\" <ada@x.example>", "Ada, B.", "ada@x.example"),
             ("Ada <ada@x.example> (c)", "Ada (c)", "ada@x.example"),
             ("ada@x.example (Ada)", "Ada", "ada@x.example"),
+            (
+                "\"A \\\"B\\\" (C)\" <ada@x.example>",
+                "A \"B\" (C)",
+                "ada@x.example",
+            ),
+            ("A \\ \"b\\c\" <ada@x.example>", "A \\ bc", "ada@x.example"),
             ("v@x.example Mallory <m@y.example>", evil, evil),
             ("\"v@x.example\" Mallory <m@y.example>", evil, evil),
         ] {

@@ -415,7 +415,7 @@ pub fn run_quick() -> Result<bool> {
 }
 
 /// Runs only the adversary suite: hostile repositories, servers and clients. It has 10,000
-/// generated cases instead of 300, and takes half an hour.
+/// generated cases instead of 300, and takes half an hour. Then runs 20,000 mutated patches.
 pub fn run_adversary() -> Result<bool> {
     let mut report = TestReport::default();
     // The cases run the program, but the lane itself builds only tests.
@@ -424,6 +424,15 @@ pub fn run_adversary() -> Result<bool> {
     let mut lane = peers(has(&["nextest", "--version"]), &["adversary"]);
     lane.env("FORGE_ADVERSARY_CASES", "10000");
     report.lane("adversary, 10,000 cases", lane)?;
+    let mut lane = cargo(&[
+        "test",
+        "--locked",
+        "--package=forge-tangled",
+        "--lib",
+        "patch_form",
+    ]);
+    lane.env("FORGE_ADVERSARY_CASES", "20000");
+    report.lane("mutated patches, 20,000 cases", lane)?;
     report.print();
     Ok(report.count.failed == 0)
 }

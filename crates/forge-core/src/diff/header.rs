@@ -19,6 +19,11 @@ pub struct FileHeader {
     pub new_mode: Option<u32>,
     /// Similarity of a renamed or copied file, in percent.
     pub similarity: Option<u8>,
+    /// Dissimilarity of a file that was rewritten, in percent.
+    pub dissimilarity: Option<u8>,
+    /// Ids of the contents at the base and at the head, as shortened in the `index` line. An id of
+    /// zeros means that the file does not exist.
+    pub ids: Option<(String, String)>,
     /// The file is binary. The diff has no lines of its content, but may contain a binary patch.
     pub binary: bool,
     /// The file is text, but the diff leaves out its lines.
@@ -36,6 +41,8 @@ impl Default for FileHeader {
             old_mode: None,
             new_mode: None,
             similarity: None,
+            dissimilarity: None,
+            ids: None,
             binary: false,
             lines_left_out: false,
             names: String::new(),
@@ -130,11 +137,14 @@ impl FileHeader {
                 self.status = FileStatus::Copied;
                 self.new_path = Some(unquote_path(value));
             }
-            HeaderKey::Similarity => {
-                let text = String::from_utf8_lossy(value);
-                self.similarity = text.strip_suffix('%').and_then(|n| n.parse().ok());
-            }
+            HeaderKey::Similarity => self.similarity = percentage(value),
+            HeaderKey::Dissimilarity => self.dissimilarity = percentage(value),
             HeaderKey::Index => {
+                let ids = value.split(|b| *b == b' ').next().unwrap_or_default();
+                let ids = String::from_utf8_lossy(ids);
+                self.ids = ids
+                    .split_once("..")
+                    .map(|(old, new)| (old.to_owned(), new.to_owned()));
                 // The `index` line has a mode only if the mode did not change.
                 let modes = value.iter().position(|b| *b == b' ');
                 if let Some(both) = modes.and_then(|at| mode(value.get(at + 1..)?)) {
@@ -143,7 +153,7 @@ impl FileHeader {
             }
             HeaderKey::BinaryFiles | HeaderKey::BinaryPatch => self.binary = true,
             HeaderKey::LinesLeftOut => self.lines_left_out = true,
-            HeaderKey::OldName | HeaderKey::NewName | HeaderKey::Dissimilarity => {}
+            HeaderKey::OldName | HeaderKey::NewName => {}
         }
     }
 }
@@ -158,6 +168,11 @@ fn side(name: &[u8], prefix: &str) -> Option<String> {
         name.strip_prefix(prefix)
             .map_or(name.clone(), str::to_owned),
     )
+}
+
+fn percentage(value: &[u8]) -> Option<u8> {
+    let text = std::str::from_utf8(value).ok()?;
+    text.strip_suffix('%')?.parse().ok()
 }
 
 fn mode(value: &[u8]) -> Option<u32> {

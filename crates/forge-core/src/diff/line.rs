@@ -139,6 +139,15 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, rest))
 }
 
+impl OpaqueEnd {
+    fn after_blank(self) -> Option<Self> {
+        match self {
+            Self::File => Some(self),
+            Self::Blanks(count) => (count > 1).then(|| Self::Blanks(count - 1)),
+        }
+    }
+}
+
 /// Classifies each line of a diff.
 ///
 /// The reader counts the lines of a hunk, so content that looks like a header is still read as
@@ -154,8 +163,17 @@ pub struct LineReader {
     new_left: u64,
     /// True if the previous line was content of a hunk.
     in_content: bool,
-    /// True if the following lines, up to the next file, are opaque.
-    is_opaque: bool,
+    opaque: Option<OpaqueEnd>,
+}
+
+/// Where opaque lines end. The start of another file ends them too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OpaqueEnd {
+    /// With the file: a combined diff.
+    File,
+    /// After this number of blank lines. A blank line ends each of the two blocks of a binary
+    /// patch.
+    Blanks(u8),
 }
 
 impl LineReader {
@@ -164,7 +182,10 @@ impl LineReader {
         if let Some(first) = self.file(line) {
             return first;
         }
-        if self.is_opaque {
+        if let Some(end) = self.opaque {
+            if without_end(line).is_empty() {
+                self.opaque = end.after_blank();
+            }
             return DiffLine::Opaque;
         }
         let was_content = std::mem::take(&mut self.in_content);
@@ -190,7 +211,7 @@ impl LineReader {
         });
         match header {
             Some((key, value)) => {
-                self.is_opaque = key == HeaderKey::BinaryPatch;
+                self.opaque = (key == HeaderKey::BinaryPatch).then_some(OpaqueEnd::Blanks(2));
                 DiffLine::Header(key, value)
             }
             None => DiffLine::Other,
@@ -206,7 +227,7 @@ impl LineReader {
             DiffLine::Combined(name.or_else(|| rest.strip_prefix(b"combined "))?)
         };
         *self = Self {
-            is_opaque: matches!(first, DiffLine::Combined(_)),
+            opaque: matches!(first, DiffLine::Combined(_)).then_some(OpaqueEnd::File),
             ..Self::default()
         };
         Some(first)
