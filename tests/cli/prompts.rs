@@ -58,6 +58,30 @@ fn rows_of_checkout_menu_have_no_tabs() {
 }
 
 #[test]
+fn text_without_match_checks_nothing_out() {
+    let world = World::with_pull();
+    world.open("topic/two");
+    world.switch("main");
+    let branch = || world.git.run(["branch", "--show-current"]).text();
+    for typed in ["9\r", "main\r", "jj\r", "#2\r"] {
+        let mut terminal = Terminal::start(&world.forge(&["pr", "checkout"]), 120, 40);
+        terminal.expect("Select a pull request");
+        terminal.send(typed);
+        terminal.expect("no row has this text");
+        let out = terminal.interrupt();
+        assert_eq!(out.code, Some(2), "{typed:?}: {}", out.text);
+        assert_eq!(branch(), "main\n", "{typed:?}");
+    }
+    for (typed, wanted) in [("feat\r", "feature\n"), ("TWO\r", "topic/two\n")] {
+        let question = [("Select a pull request", typed)];
+        let out = answer(&world.forge(&["pr", "checkout"]), &question);
+        assert_eq!(out.code, Some(0), "{}", out.text);
+        assert_eq!(branch(), wanted);
+        world.switch("main");
+    }
+}
+
+#[test]
 fn single_enter_publishes_nothing() {
     let world = World::with_pull();
     let editor = editor(&world.scratch, "Words.");

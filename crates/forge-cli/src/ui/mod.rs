@@ -13,6 +13,7 @@ pub mod html;
 pub mod jq;
 pub mod json;
 pub mod markdown;
+mod menu;
 pub mod pager;
 pub mod progress;
 pub mod prompt;

@@ -12,13 +12,13 @@ use std::{
 };
 
 use dialoguer::{
-    Confirm, Input, MultiSelect, Select,
+    Confirm, Input,
     theme::{ColorfulTheme, Theme},
 };
 use forge_core::{Error, ErrorKind, Result};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use super::io_error;
+use super::{io_error, menu};
 use crate::{exit::Exit, signals};
 
 /// Handles Ctrl+C at a prompt. As in gh, the program ends with exit code 2. Before that, it
@@ -142,7 +142,8 @@ pub fn edit_line(question: &str, text: &str) -> Result<String> {
     })
 }
 
-/// Asks for one of several items; returns the position of the chosen item.
+/// Asks for one of several items; returns the position of the chosen item. Typed text filters the
+/// items.
 ///
 /// # Errors
 ///
@@ -156,14 +157,8 @@ pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
 /// # Errors
 /// The errors of [`choose`].
 pub fn choose_from(question: &str, items: &[&str], default: usize) -> Result<usize> {
-    ask(|| {
-        Select::with_theme(&ColorfulTheme::default())
-            .with_prompt(question)
-            .items(items)
-            .default(default)
-            .interact_opt()
-    })?
-    .ok_or_else(cancelled)
+    ask(|| menu::choose_row(&ColorfulTheme::default(), question, items, default))?
+        .ok_or_else(cancelled)
 }
 
 /// The theme for choosing several items. The theme marks the current row by a cursor. The default
@@ -208,13 +203,9 @@ impl Theme for WithCursor {
 /// # Errors
 /// The errors of [`choose`].
 pub fn choose_many(question: &str, items: &[(&str, bool)]) -> Result<Vec<usize>> {
-    ask(|| {
-        MultiSelect::with_theme(&WithCursor(ColorfulTheme::default()))
-            .with_prompt(format!("{question} (space to select, enter to go on)"))
-            .items_checked(items.iter().copied())
-            .interact_opt()
-    })?
-    .ok_or_else(cancelled)
+    let question = format!("{question} (space to select, enter to go on)");
+    ask(|| menu::choose_rows(&WithCursor(ColorfulTheme::default()), &question, items))?
+        .ok_or_else(cancelled)
 }
 
 /// Asks yes or no; the default is no.
