@@ -90,6 +90,7 @@ impl Tangled {
             .with_hint(Hint::new("have its author submit a round").with_action(resubmit(uri)))
         })?;
         expected()?;
+        self.check_newest_round(located, req, head).await?;
         no_message(req)?;
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
         self.owner_confirmed(repository).await?;
@@ -122,6 +123,35 @@ impl Tangled {
         }
         let landed = LandedRound { tip, earlier };
         self.record_ticket_merge(located, landed).await
+    }
+
+    /// Refuses the merge if only claimed dates say that `head` is the newest of several rounds.
+    ///
+    /// The order is certain if the caller names the head, or if the head branch is at this commit.
+    async fn check_newest_round(
+        &self,
+        located: &LocatedPull,
+        req: &MergeReq,
+        head: &str,
+    ) -> Result<()> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        if pull.rounds.len() < 2 || req.expected_head.is_some() {
+            return Ok(());
+        }
+        if !pull.head.is_empty() && pull.fork(repository).is_none() {
+            let tip = self.branch(repository, &pull.head).await?;
+            if tip.is_some_and(|tip| tip.hash == head) {
+                return Ok(());
+            }
+        }
+        let message = format!(
+            "{} has {} rounds, and only the dates that their author wrote say that {head} is the \
+             newest; nothing was merged",
+            pull.record.uri,
+            pull.rounds.len()
+        );
+        let hint = format!("review the rounds, then merge with {head} as the expected head");
+        Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 
     /// Handles a ticket (pull request record) that is already marked as merged. The result also

@@ -6,7 +6,7 @@
 //! The form of the records is known from public pages. For a detail that was not seen there, both
 //! likely forms are read, and the original text is kept. See `docs/reference/tangled.md`.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use forge_core::{
     AtUri, Error, ErrorKind, Noun, Result, Warning, is_full_oid,
@@ -209,6 +209,58 @@ pub(crate) fn markdown<'a>(value: &'a Value, name: &str, names: &Dialects) -> Op
     field.as_str().or_else(text)
 }
 
+/// The author of a ticket, and the patches that the author submitted.
+struct SubmittedRounds<'a> {
+    author: Option<&'a str>,
+    rounds: Vec<&'a Record>,
+    /// Warning about patches that are left out, because another account submitted them.
+    warning: Option<Warning>,
+}
+
+/// Determines the author of a ticket from the editors that the knot stamped.
+///
+/// A ticket does not name its author, and its last editor can be a maintainer. A patch never
+/// changes, so its editor is the account that submitted it. Any account can submit a patch for the
+/// ticket of another account, and can date it freely. So the author is known if one account
+/// submitted all patches, or if the last editor of the ticket submitted some of them. Otherwise no
+/// patch counts.
+fn author_of<'a>(
+    ticket: &'a Record,
+    patches: Vec<&'a Record>,
+    names: &Dialects,
+) -> SubmittedRounds<'a> {
+    let last_editor = editor(ticket, names);
+    let submitters: BTreeSet<Option<&str>> = patches.iter().map(|p| editor(p, names)).collect();
+    let author = match submitters.first() {
+        None => last_editor,
+        Some(only) if submitters.len() == 1 => only.or(last_editor),
+        Some(_) => last_editor.filter(|editor| submitters.contains(&Some(editor))),
+    };
+    if submitters.len() <= 1 {
+        return SubmittedRounds {
+            author,
+            rounds: patches,
+            warning: None,
+        };
+    }
+    let (rounds, others): (Vec<&Record>, Vec<&Record>) = patches
+        .into_iter()
+        .partition(|p| author.is_some() && editor(p, names) == author);
+    let count = others.len();
+    let by = others.first().and_then(|p| editor(p, names));
+    let by = one_line(by.unwrap_or("an account that the knot does not name"));
+    let why = match author {
+        Some(author) => format!("the pull request is of {}", one_line(author)),
+        None => "the ticket does not show which account opened it".to_owned(),
+    };
+    let message = format!("{count} round(s) are left out: one was submitted by {by}, and {why}");
+    SubmittedRounds {
+        author,
+        rounds,
+        warning: Some(Warning::new(message)),
+    }
+}
+
 /// Builds the pull request of a ticket and its patches; `None` for an issue.
 fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<TangledPull>> {
     let fields = &names.fields;
@@ -227,10 +279,11 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<T
     let created_at = ticket
         .created_at(&fields.created_at)
         .ok_or_else(|| broken("it has no time"))?;
-    let mut own: Vec<_> = patches
+    let of_ticket = patches
         .iter()
-        .filter(|p| p.text(&fields.ticket) == Some(ticket.rkey()))
-        .collect();
+        .filter(|p| p.text(&fields.ticket) == Some(ticket.rkey()));
+    let submitted = author_of(&ticket, of_ticket.collect(), names);
+    let mut own = submitted.rounds;
     own.sort_by(|a, b| {
         let key = |r: &Record| (r.created_at(&fields.created_at), r.uri.clone());
         key(a).cmp(&key(b))
@@ -253,16 +306,8 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<T
         let source = own.last()?.value.get(&*fields.source)?;
         Some(source.get(name)?.as_str()?.to_owned())
     };
-    // A ticket does not name its author. The knot adds a field with the last editor to every
-    // record. A patch record never changes, so its last editor is the account that submitted it.
-    // The first patch is submitted by the account that opens the ticket, so its submitter is the
-    // author.
-    let author = own
-        .first()
-        .and_then(|p| editor(p, names))
-        .or_else(|| editor(&ticket, names));
     Ok(Some(TangledPull {
-        author: author.unwrap_or(&uri.authority).to_owned(),
+        author: submitted.author.unwrap_or(&uri.authority).to_owned(),
         title: title.to_owned(),
         body: markdown(&ticket.value, &fields.body, names)
             .unwrap_or_default()
@@ -276,7 +321,7 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<T
         created_at,
         rounds,
         has_versions: false,
-        warnings: Vec::new(),
+        warnings: submitted.warning.into_iter().collect(),
         uri,
         record: ticket,
     }))
@@ -347,7 +392,7 @@ impl Tangled {
         let found = ticket.map(|t| pull(t, &patches.records, names));
         let found = found.transpose()?;
         let mut found = found.flatten().ok_or_else(missing)?;
-        found.warnings = patches.warnings;
+        found.warnings.extend(patches.warnings);
         Ok(found)
     }
 
@@ -453,7 +498,7 @@ mod tests {
             record("review.patch", rkey, value)
         };
         let patches = [
-            patch("p2", "t", "2026-11-02T00:00:00Z", "did:plc:second"),
+            patch("p2", "t", "2026-11-02T00:00:00Z", "did:plc:first"),
             patch("p1", "t", "2026-11-01T00:00:00Z", "did:plc:first"),
             patch("p3", "other", "2026-10-01T00:00:00Z", "did:plc:other"),
         ];
@@ -482,6 +527,50 @@ mod tests {
         assert!(pull(issue, &patches, &names).unwrap().is_none());
         let broken = record("track.ticket", "t", json!({"targetBranch": "main"}));
         assert_eq!(pull(broken, &[], &names).unwrap_err().code(), "protocol");
+    }
+
+    #[test]
+    fn round_of_another_editor_is_left_out() {
+        let names = Dialects::default();
+        let oid = |digit: &str| json!({"oid": digit.repeat(40)});
+        let patch = |rkey: &str, head: &str, at: &str, who: Option<&str>| {
+            let mut value = json!({
+                "ticket": "t", "base": oid("0"), "head": oid(head), "createdAt": at,
+                "source": {"repo": "did:plc:repo", "branch": format!("branch-{head}")},
+            });
+            if let Some(who) = who {
+                value["x-tngl-editor"] = json!(format!("did:plc:{who}"));
+            }
+            record("review.patch", rkey, value)
+        };
+        let ticket = |who: &str| {
+            let value = json!({
+                "title": {"text": "T"}, "state": "open", "targetBranch": "main",
+                "createdAt": "2026-11-01T00:00:00Z", "x-tngl-editor": format!("did:plc:{who}"),
+            });
+            record("track.ticket", "t", value)
+        };
+        let honest = patch("p1", "a", "2026-11-01T00:00:00Z", Some("author"));
+        let stranger = |at| patch("p2", "b", at, Some("stranger"));
+        let read = |last_editor: &str, patches: &[Record]| {
+            let found = pull(ticket(last_editor), patches, &names).unwrap().unwrap();
+            let head = found.source_sha.clone().map(|head| head[..1].to_owned());
+            (found.author.clone(), head, found.warnings.len())
+        };
+        let of_author = |warnings| ("did:plc:author".to_owned(), Some("a".to_owned()), warnings);
+        // Neither a later nor an earlier date makes a stranger's patch a round.
+        for at in ["9999-12-31T00:00:00Z", "2020-01-01T00:00:00Z"] {
+            let both = [honest.clone(), stranger(at)];
+            assert_eq!(read("author", &both), of_author(1), "{at}");
+        }
+        let unnamed = patch("p3", "c", "2026-12-01T00:00:00Z", None);
+        assert_eq!(read("author", &[unnamed, honest.clone()]), of_author(1));
+        // A maintainer edited the ticket last.
+        let one = std::slice::from_ref(&honest);
+        assert_eq!(read("maintainer", one), of_author(0));
+        let unknown = ("did:plc:repo".to_owned(), None, 1);
+        let both = [honest, stranger("2020-01-01T00:00:00Z")];
+        assert_eq!(read("maintainer", &both), unknown);
     }
 
     #[test]

@@ -121,6 +121,31 @@ async fn round_is_rebased_onto_current_base() {
 }
 
 #[tokio::test]
+async fn newest_round_by_date_alone_needs_expected_head() {
+    let ground = Ground::new().await;
+    let git = &ground.repo.git;
+    let first = git.oid("topic").unwrap();
+    git.commit("topic", "Add c", &[("c", Some("1\n"))]);
+    let again = Resubmit::default();
+    let again = ground.forge.resubmit(&ground.pr, &again).await;
+    let again = again.unwrap().value;
+    let newest = again.head_oid.unwrap();
+    // The branch shows no longer which round is the newest.
+    git.set_branch("topic", &first);
+    let before = git.oid("main");
+    let e = ground.forge.merge(&ground.pr, &ground.req()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    assert!(e.message().contains("has 2 rounds"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains(&newest), "{e:?}");
+    assert_eq!(git.oid("main"), before);
+    let mut req = ground.req();
+    req.expected_head = Some(newest);
+    ground.forge.merge(&ground.pr, &req).await.unwrap();
+    assert!(ground.subjects().starts_with("Add c\n"));
+}
+
+#[tokio::test]
 async fn merge_with_delete_branch_is_refused_before_push() {
     let ground = Ground::new().await;
     let before = ground.subjects();
