@@ -60,6 +60,8 @@ impl Pushers {
 pub(crate) struct Sourced<T> {
     pub value: T,
     pub warnings: Vec<Warning>,
+    /// True if there may be records of other people that were not read.
+    pub is_cut: bool,
 }
 
 /// The records of a repository that were found without the index.
@@ -160,7 +162,7 @@ impl Fresh {
     ) -> Result<Sourced<Vec<Record>>> {
         found.map(|found| Sourced {
             value: self.overlay(found.value),
-            warnings: found.warnings,
+            ..found
         })
     }
 
@@ -292,6 +294,7 @@ impl Tangled {
                     return Ok(Sourced {
                         value: listing.records,
                         warnings: listing.warnings,
+                        is_cut: listing.is_cut,
                     });
                 }
                 Err(e) if is_down(&e) => no_answer(&e),
@@ -374,6 +377,7 @@ impl Tangled {
         Sourced {
             value: found.records,
             warnings,
+            is_cut: true,
         }
     }
 

@@ -30,7 +30,7 @@ use futures::{StreamExt as _, stream};
 /// Maximum number of verdicts that are read from the servers of their authors.
 const MAX_CONFIRMED: usize = 100;
 /// The section of a pull request's view that is incomplete if a verdict is missing.
-const SECTION: &str = "latest_reviews";
+pub(crate) const SECTION: &str = "latest_reviews";
 
 const APPROVED: &str = "Approved round ";
 const REQUESTED: &str = "Requested changes to round ";

@@ -121,7 +121,7 @@ impl Tangled {
         if let Some(state) = edit.state {
             self.may_set(repository, uri, &issue.author, Op::IssueComment)
                 .await?;
-            plan.statuses = self.issue_statuses(located).await?;
+            plan.statuses = self.deciding_issue_statuses(located).await?;
             let standing = EffectiveState::of(&plan.statuses);
             if standing.state != wanted_state(state) {
                 plan.state = Some(self.issue_state_record(uri, state, standing)?);

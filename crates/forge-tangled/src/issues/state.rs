@@ -41,7 +41,7 @@ impl Tangled {
         let author = &located.issue.author;
         self.may_set(&located.repository, &record.uri, author, Op::IssueComment)
             .await?;
-        let statuses = self.issue_statuses(&located).await?;
+        let statuses = self.deciding_issue_statuses(&located).await?;
         let standing = EffectiveState::of(&statuses);
         let state = wanted_state(req.state);
         let mut commented = Ingestion::Immediate;
@@ -89,16 +89,25 @@ impl Tangled {
 
     /// See [`Self::statuses_about`].
     pub(super) async fn issue_statuses(&self, located: &LocatedIssue) -> Result<Vec<Status>> {
-        let LocatedIssue {
-            repository, issue, ..
-        } = located;
         let names = &self.settings.dialects;
-        let (kind, words) = (
-            related_records::issue_states(names),
-            Words::of_issues(names),
-        );
+        let kind = related_records::issue_states(names);
+        let issue = &located.issue;
         let of = (issue.record.uri.as_str(), issue.author.as_str());
-        self.statuses_about(repository, &kind, words, of).await
+        self.statuses_about(&located.repository, &kind, Words::of_issues(names), of)
+            .await
+    }
+
+    /// See [`Self::deciding_statuses_about`].
+    pub(super) async fn deciding_issue_statuses(
+        &self,
+        located: &LocatedIssue,
+    ) -> Result<Vec<Status>> {
+        let names = &self.settings.dialects;
+        let kind = related_records::issue_states(names);
+        let issue = &located.issue;
+        let of = (issue.record.uri.as_str(), issue.author.as_str());
+        self.deciding_statuses_about(&located.repository, &kind, Words::of_issues(names), of)
+            .await
     }
 
     /// Builds the record that sets the state of the issue `uri`, with a time later than `before`.

@@ -51,7 +51,7 @@ impl Tangled {
         self.require_2026(repository, Capability::MergeRebase)?;
         let (undeclared, statuses) = future::join(
             self.undeclared(repository),
-            self.statuses_of(repository, pull),
+            self.deciding_statuses(repository, pull),
         )
         .await;
         // A declaration (the move of the repository to Tangled 1.0) stops the merge here. The

@@ -98,7 +98,9 @@ impl Tangled {
     /// - Only an account without push access calls it merged, and the branch lacks the change. The
     ///   author can be such an account, because an author may set the state without push access.
     async fn is_to_be_merged(&self, located: &LocatedPull) -> Result<bool> {
-        let statuses = self.statuses_of(&located.repository, &located.pull).await?;
+        let statuses = self
+            .deciding_statuses(&located.repository, &located.pull)
+            .await?;
         if EffectiveState::of(&statuses).state == PrState::Open {
             return Ok(true);
         }

@@ -16,8 +16,13 @@ use super::{
     view::LocatedPull,
 };
 use crate::{
-    Era, Tangled, comments, ingest::Seen, records::NewRecord, related_records,
-    repository::TangledRepository, sources::Kind, tid, write,
+    Era, Tangled, comments,
+    ingest::Seen,
+    records::{NewRecord, Record},
+    related_records,
+    repository::TangledRepository,
+    sources::Kind,
+    tid, write,
 };
 
 /// The current state, and the time in the status record that decides it.
@@ -115,6 +120,46 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let all = fresh.overlay(found?.value);
         Ok(status::read_as(words, all, uri, author, &writers))
+    }
+
+    /// Returns the status records of a pull request that decide a write, oldest first. See
+    /// [`Self::deciding_statuses_about`].
+    pub(super) async fn deciding_statuses(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<Vec<Status>> {
+        let names = &self.settings.dialects;
+        let (kind, words) = (related_records::statuses(names), Words::of_pulls(names));
+        let of = (pull.record.uri.as_str(), pull.author());
+        self.deciding_statuses_about(repository, &kind, words, of)
+            .await
+    }
+
+    /// Returns the status records about the record `uri` that decide a write, oldest first.
+    ///
+    /// They are read in full from the servers of the accounts that may set the state. The index is
+    /// not asked: it can lie, and it can lack records.
+    ///
+    /// # Errors
+    /// `precondition_failed` if the records of one of these accounts could not all be read. The
+    /// newest status, and therefore the state, is then unknown.
+    pub(crate) async fn deciding_statuses_about(
+        &self,
+        repository: &TangledRepository,
+        kind: &Kind,
+        words: Words<'_>,
+        (uri, author): (&str, &str),
+    ) -> Result<Vec<Status>> {
+        let accounts = self.known_accounts(repository, Some(author)).await;
+        let about = |record: &Record| kind.subject(record) == Some(uri);
+        let collection = [kind.collection.as_str()];
+        let [found] = self.list_in_accounts(collection, &accounts, about).await;
+        if let Some(unread) = found.warnings.first() {
+            return Err(unknown_state_error(uri, unread));
+        }
+        let writers = self.writers(repository).await;
+        Ok(status::read_as(words, found.records, uri, author, &writers))
     }
 
     /// Fails if the viewer may not set the state, because the status would then not count. Called
@@ -298,7 +343,8 @@ impl Tangled {
         self.require_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
-        self.statuses_of(&located.repository, &located.pull).await
+        self.deciding_statuses(&located.repository, &located.pull)
+            .await
     }
 
     /// Returns when the state was last set, not counting the viewer's own changes to `state`.
@@ -384,6 +430,18 @@ impl Tangled {
             _ => None,
         };
     }
+}
+
+/// Returns the error for a write whose precondition, the current state, is not known.
+fn unknown_state_error(uri: &str, unread: &Warning) -> Error {
+    let message = format!(
+        "the state of {uri} is unknown, so nothing was changed: {}",
+        unread.message
+    );
+    Error::precondition(Precondition::Rule, message).with_hint(
+        "try again when the servers of all accounts that may set the state answer; a state that \
+         only the index shows is not used",
+    )
 }
 
 /// Returns the error of a failed state change whose comment is already written.

@@ -287,7 +287,7 @@ impl Tangled {
         let uri = pull.record.uri.as_str();
         let mut warnings = Vec::new();
         let statuses = section("the status", said.statuses, &mut warnings);
-        let comments = section("the comments", said.comments, &mut warnings);
+        let comments = self.comments_section(said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
         warnings.extend(malformed::malformed_warnings(&statuses, |r| {
             status::broken(r, &self.settings.dialects)
@@ -359,6 +359,21 @@ impl Tangled {
             self.fill(&mut view, located, &patch, fields).await;
         }
         Ok(view)
+    }
+
+    /// Returns the comments. Verdicts are comments, so the latest reviews are incomplete if some
+    /// comments were not read.
+    fn comments_section(
+        &self,
+        comments: Result<Sourced<Vec<Record>>>,
+        warnings: &mut Vec<Warning>,
+    ) -> Vec<Record> {
+        let is_cut = comments.as_ref().map_or(true, |found| found.is_cut);
+        if is_cut && self.settings.verdict_comments {
+            let message = "some comments were not read, and verdicts may be among them";
+            warnings.push(Warning::new(message).of_section(verdicts::SECTION));
+        }
+        section("the comments", comments, warnings)
     }
 
     /// Reads a pull request of Tangled 1.0, where all records are in one account.

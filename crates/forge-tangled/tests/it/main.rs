@@ -14,6 +14,7 @@ mod bytes;
 mod checks;
 mod claims;
 mod crowd;
+mod deciding_states;
 mod dialects;
 mod forks;
 mod handles;
