@@ -70,7 +70,7 @@ fn r_002_2_context_accepts_every_name_of_a_pull() {
         assert_eq!(by(&[named]), "2", "{named}");
     }
     world.switch("topic/two");
-    for named in [&["current"][..], &["."], &[]] {
+    for named in [&["."][..], &[]] {
         assert_eq!(by(named), "2", "{named:?}");
     }
 }

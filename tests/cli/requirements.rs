@@ -24,7 +24,7 @@ const REQUIREMENTS: &[(&str, &str)] = &[
     ),
     (
         "R-002-2",
-        "a pull request by number, `#number`, URL, branch, `current` or `.`",
+        "a pull request by number, `#number`, URL, branch or `.`",
     ),
     (
         "R-002-3",

@@ -48,7 +48,6 @@ fn r_002_2_context_accepts_branch_name_and_current() {
     let address = format!("{}#1", world.name());
     for (named, number) in [
         ("feature", "1"),
-        ("current", "2"),
         (".", "2"),
         ("2", "2"),
         (address.as_str(), "1"),

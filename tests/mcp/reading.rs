@@ -470,6 +470,31 @@ fn r_000_16_list_has_total_and_more_on_request() {
 }
 
 #[test]
+fn word_current_is_a_branch_for_every_tool() {
+    let world = World::with_feature();
+    world.git.run(["switch", "-q", "feature"]).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    for (tool, args) in [
+        ("pr_view", json!({"number": "current"})),
+        ("pr_merge", json!({"number": "current"})),
+        (
+            "pr_set_state",
+            json!({"number": "current", "state": "closed"}),
+        ),
+    ] {
+        let _ = wire.call(tool, args).fails("not_found").says("pass '.'");
+    }
+    world.propose("current", "Another", "B");
+    let seen = wire.call("pr_view", json!({"number": "current"})).ok();
+    assert_eq!(seen.data()["pull_request"]["number"], "2");
+    let close = json!({"number": "current", "state": "closed"});
+    let closed = wire.call("pr_set_state", close).ok();
+    assert_eq!(closed.data()["number"], "2");
+    let first = wire.call("pr_view", json!({"number": "."})).ok();
+    assert_eq!(first.data()["pull_request"]["state"], "open");
+}
+
+#[test]
 fn r_000_8_number_argument_accepts_branch_current_and_url() {
     let world = World::with_feature();
     world.git.run(["switch", "-q", "feature"]).ok();
@@ -478,7 +503,6 @@ fn r_000_8_number_argument_accepts_branch_current_and_url() {
     for number in [
         "feature",
         "branch:feature",
-        "current",
         ".",
         &format!("{address}/pull/1"),
         &format!("{}#1", world.name()),

@@ -26,7 +26,7 @@ forge pr context 7 --html page.html               # a page for the browser: one 
 ```
 
 The argument is a number (`7`, `#7`, `owner/repo#7`), a URL or an at-uri, a branch (`branch`,
-`branch:x`, `user:branch`), or `.` or `current` for the current branch. If a branch has several pull
+`branch:x`, `user:branch`), or `.` for the current branch. If a branch has several pull
 requests, the newest open one is used. If none is open, the newest is used. A warning names the others.
 ";
 
@@ -93,7 +93,7 @@ failure and a recovery, and `partial` is true. A requirement of the verdict that
 | second | the issues that the pull request names (at most 10), the pull request that it builds on, the rules of its base branch, the list of candidates, logs |
 
 On GitHub the default sections take two round trips, one after the other, if no list has more than 100
-items and the argument is a number or a URL. A branch and `current` take another lookup before them.
+items and the argument is a number or a URL. A branch and `.` take another lookup before them.
 While GitHub computes the mergeability, the mergeability is read up to four times more, with pauses of
 1, 2 and 4 seconds between.
 

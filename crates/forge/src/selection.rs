@@ -74,11 +74,16 @@ impl SelectedPull {
         let matches = Some((head.clone(), matches.collect()));
         let Some(pull) = found.into_iter().next() else {
             let all = Action::op(Op::PrList).with(Param::State, "all");
+            let hint = if head.branch == "current" {
+                "for the pull request of the current branch, pass '.'; list all pull requests"
+            } else {
+                "list all pull requests"
+            };
             return Err(Error::not_found(
                 Noun::PullRequest,
                 format!("no pull requests found for branch \"{head}\""),
             )
-            .with_hint(Hint::new("list all pull requests").with_action(all)));
+            .with_hint(Hint::new(hint).with_action(all)));
         };
         Ok(Self {
             id: pull.id.clone(),

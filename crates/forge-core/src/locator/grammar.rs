@@ -126,6 +126,7 @@ pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorErr
 /// - `owner/repo#7` is pull request 7 of `owner/repo`. Write `branch:owner/repo#7` for a branch of
 ///   that name.
 /// - `refs/heads/x` is the branch `x`.
+/// - `.` is the pull request of the current branch, because git refuses it as a branch name.
 ///
 /// # Errors
 ///
@@ -138,7 +139,8 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
     if text.is_empty() {
         return Err(ParseLocatorError::Empty);
     }
-    if matches!(text, "." | "current") {
+    // A word that git allows as a branch name always means the branch.
+    if text == "." {
         return Ok(PrSelector::Current);
     }
     // `refs/heads/` is accepted, because programs in CI name a branch by its ref.

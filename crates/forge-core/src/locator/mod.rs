@@ -308,6 +308,6 @@ pub enum PrSelector {
         /// The head branch.
         branch: String,
     },
-    /// `.` or `current`: the pull request of the current branch.
+    /// `.`: the pull request of the current branch. Git refuses `.` as a branch name.
     Current,
 }

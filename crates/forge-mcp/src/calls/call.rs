@@ -491,6 +491,6 @@ impl CallContext {
 
 /// Returns the hint for a `number` that names no pull request.
 fn no_number_hint() -> Hint {
-    let hint = "pass a number, '#7', its URL or at-uri, a branch, or 'current'; or look for it in the list";
+    let hint = "pass a number, '#7', its URL or at-uri, a branch, or '.' for the current branch; or look for it in the list";
     Hint::new(hint).with_action(Action::op(Op::PrList))
 }

@@ -177,7 +177,7 @@ fn append_commands(found: &mut PullContext, advice: impl Fn(&Hint) -> String) {
 /// typed, because neither a number nor a repository is known.
 fn print_failed_selection(repo: Option<&str>, args: &ContextArgs, req: &ContextReq, e: &Error) {
     print_event(&ContextEvent::Start {
-        pr_identifier: args.selector.as_deref().unwrap_or("current").to_owned(),
+        pr_identifier: args.selector.as_deref().unwrap_or(".").to_owned(),
         repo: repo.unwrap_or_default().to_owned(),
         include: req.include.iter().map(|s| s.name()).collect(),
     });
