@@ -376,7 +376,7 @@ fn push_without_git_login_uses_token_at_its_origin() {
 }
 
 #[test]
-fn close_of_closed_pull_deletes_local_branch() {
+fn close_of_closed_pull_keeps_every_branch() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
@@ -384,11 +384,43 @@ fn close_of_closed_pull_deletes_local_branch() {
         run.args(args).dir(&dir).text()
     };
     git(&["switch", "--quiet", "work"]);
-    for (flags, branches) in [(&[][..], "main\ntopic\nwork\n"), (&["-d"], "main\ntopic\n")] {
+    let remote = || git(&["ls-remote", "--heads", "origin", "work"]);
+    let before = remote();
+    assert!(!before.is_empty());
+    for flags in [&[][..], &["-d"], &["-d", "-c", "Once more."]] {
         hub.forge(&["pr", "close", "1"]).args(flags).dir(&dir).ok();
-        assert_eq!(git(&["branch", "--format=%(refname:short)"]), branches);
+        let local = git(&["branch", "--format=%(refname:short)"]);
+        assert_eq!(local, "main\ntopic\nwork\n", "{flags:?}");
+        assert_eq!(remote(), before, "{flags:?}");
     }
-    assert_eq!(git(&["branch", "--show-current"]), "main\n");
+    assert_eq!(git(&["branch", "--show-current"]), "work\n");
+}
+
+#[test]
+fn deleted_branches_are_named_with_restore_commands() {
+    let hub = Hub::with_pull();
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let run = hub.as_ada(hub.scratch.run(git_program()));
+        run.args(args).dir(&dir).text()
+    };
+    git(&["switch", "--quiet", "work"]);
+    let tip = git(&["rev-parse", "work"]).trim().to_owned();
+    let out = hub.forge(&["pr", "close", "1", "-d"]).dir(&dir).output();
+    let told = out.stderr_text();
+    let push = format!("git push origin {tip}:refs/heads/work");
+    assert!(told.contains(&push), "{told}");
+    let local = format!("git branch work {tip}");
+    assert!(told.contains(&local), "{told}");
+    assert_eq!(git(&["branch", "--list", "work"]), "");
+    git(&["branch", "work", &tip]);
+    git(&[
+        "push",
+        "--quiet",
+        "origin",
+        &format!("{tip}:refs/heads/work"),
+    ]);
+    assert!(git(&["ls-remote", "origin", "refs/heads/work"]).starts_with(&tip));
 }
 
 #[test]

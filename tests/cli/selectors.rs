@@ -81,3 +81,74 @@ fn numeric_selector_never_names_a_branch() {
     let out = world.forge(&["pr", "view", "7"]).output().exits(1);
     assert!(out.stderr_text().contains("#7"), "{out:?}");
 }
+
+fn state(world: &World, pull: &str) -> String {
+    world.json(pull, "state")["state"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn word_current_is_the_branch_of_that_name() {
+    let world = World::with_pull();
+    world.open("current");
+    world.switch("feature");
+    assert_eq!(number(&world, &["current"]), "2");
+    assert_eq!(number(&world, &["."]), "1");
+    world.forge(&["pr", "close", "current"]).ok();
+    assert_eq!((state(&world, "1"), state(&world, "2")), open_and_closed());
+    world.forge(&["pr", "reopen", "2"]).ok();
+    world.forge(&["pr", "merge", "current", "-m"]).ok();
+    assert_eq!(
+        (state(&world, "1").as_str(), state(&world, "2").as_str()),
+        ("OPEN", "MERGED")
+    );
+}
+
+fn open_and_closed() -> (String, String) {
+    ("OPEN".to_owned(), "CLOSED".to_owned())
+}
+
+#[test]
+fn word_current_without_such_pull_changes_nothing() {
+    let world = World::with_pull();
+    world.switch("feature");
+    for has_branch in [false, true] {
+        if has_branch {
+            world.feature("current");
+        }
+        for args in [
+            &["pr", "close", "current"][..],
+            &["pr", "close", "current", "-d"],
+            &["pr", "merge", "current", "-m"],
+            &["pr", "edit", "current", "-t", "Other"],
+        ] {
+            let out = world.forge(args).output().exits(1);
+            let told = out.stderr_text();
+            assert!(told.contains("pass '.'"), "{args:?}: {told}");
+        }
+        let seen = world.json("1", "state,title");
+        assert_eq!(seen["state"], "OPEN");
+        assert_eq!(seen["title"], "Title of feature");
+    }
+}
+
+#[test]
+fn deletion_names_commit_and_restore_command() {
+    for action in [
+        &["pr", "close", "1", "-d"][..],
+        &["pr", "merge", "1", "-m", "-d"],
+    ] {
+        let world = World::with_pull();
+        let tip = world.git.oid("feature").unwrap();
+        let out = world.forge(action).output();
+        let told = out.stderr_text();
+        let command = format!("git branch feature {tip}");
+        assert!(told.contains(&command), "{action:?}: {told}");
+        assert_eq!(world.git.oid("feature"), None);
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        world.git.run(words).ok();
+        assert_eq!(world.git.oid("feature"), Some(tip));
+    }
+}

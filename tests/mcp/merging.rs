@@ -40,7 +40,36 @@ fn merged_branch_is_deleted_only_after_question() {
         assert_eq!(gone.data()["already_merged"], true);
         assert_eq!(gone.data()["unchanged"], false, "{}", gone.text());
         assert_eq!(world.git.oid("feature"), None);
+        let deleted = &gone.data()["deleted_branch"];
+        assert_eq!(
+            (&deleted["name"], &deleted["commit"]),
+            (&json!("feature"), &json!(head))
+        );
+        let restore = format!("git branch feature {head}");
+        assert_eq!(deleted["restore"], restore);
+        let _ = gone.says(&restore);
     }
+}
+
+#[test]
+fn closed_pull_keeps_its_branch_without_a_question() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let head = world.git.oid("feature").unwrap();
+    let close = json!({"number": 1, "state": "closed"});
+    wire.call("pr_set_state", close).ok();
+    let delete = json!({"number": 1, "state": "closed", "delete_branch": true});
+    let kept = wire.call("pr_set_state", delete.clone()).ok();
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    let kept = kept.says("was closed before this call");
+    assert_eq!(kept.data().get("deleted_branch"), None);
+    assert_eq!(world.git.oid("feature").as_ref(), Some(&head));
+    world.forge(&["pr", "reopen", "1"]).ok();
+    let gone = wire.call("pr_set_state", delete).ok();
+    assert_eq!(wire.asked.len(), 1);
+    let restore = format!("git branch feature {head}");
+    assert_eq!(gone.data()["deleted_branch"]["restore"], restore);
+    assert_eq!(world.git.oid("feature"), None);
 }
 
 #[test]

@@ -16,12 +16,12 @@ use forge_core::{
     model::{
         Actor, Attachment, BaseRule, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport,
         CloseReq, Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue,
-        EditPull, Examined, FileChange, FileContent, HeadChange, HeadRef, Issue, IssueField,
-        IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq,
-        Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PathContent, PrFields,
-        PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit,
-        RepoInfo, Resubmit, RevertPull, Review, SetIssueState, SinceHead, StateFilter, StatusEvent,
-        Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        EditPull, Examined, FileChange, FileContent, HeadChange, HeadMatches, HeadRef, Issue,
+        IssueField, IssueFields, IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge,
+        MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PathContent,
+        PrFields, PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, PushEdits,
+        PushedCommit, RepoInfo, Resubmit, RevertPull, Review, SetIssueState, SinceHead,
+        StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 use futures::stream;
@@ -250,7 +250,7 @@ impl PullRequests for StubForge {
         _: &HeadRef,
         _: StateFilter,
         _: PrFields,
-    ) -> Result<Vec<PullRequest>> {
+    ) -> Result<HeadMatches> {
         unused()
     }
 

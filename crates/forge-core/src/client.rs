@@ -15,12 +15,12 @@ use crate::{
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
-        Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
-        IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery, PullRequest, PullScope,
-        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
-        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        Examined, FileChange, FileContent, HeadMatches, HeadRef, Issue, IssueField, IssueFields,
+        IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability,
+        NewAttachment, NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery,
+        PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo,
+        Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
     text::one_line,
@@ -517,18 +517,22 @@ impl Repo {
             .await
     }
 
-    /// Returns the pull requests of a head branch, open ones first.
+    /// Returns the pull requests of a head branch, open ones first. Without [`HeadRef::owner`], a
+    /// head in another repository does not count, on every forge.
     pub async fn find(
         &self,
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
-        self.client
-            .run(Op::PrFind, &self.id, vec![], || {
-                self.forge().find(&self.id, head, state, fields)
-            })
-            .await
+    ) -> Result<HeadMatches> {
+        let found = self.client.run(Op::PrFind, &self.id, vec![], || {
+            self.forge().find(&self.id, head, state, fields)
+        });
+        let mut found = found.await?;
+        if head.owner.is_none() {
+            found.drop_other_repositories();
+        }
+        Ok(found)
     }
 
     /// Returns the pull requests that concern the viewer.

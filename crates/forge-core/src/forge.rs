@@ -25,12 +25,12 @@ use crate::{
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
-        Examined, FileChange, FileContent, HeadRef, Issue, IssueField, IssueFields, IssueId,
-        IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery, PullRequest, PullScope,
-        PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo, Resubmit, RevertPull, Review,
-        SetIssueState, StateFilter, StatusEvent, Subject, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        Examined, FileChange, FileContent, HeadMatches, HeadRef, Issue, IssueField, IssueFields,
+        IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability,
+        NewAttachment, NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery,
+        PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo,
+        Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 
@@ -239,6 +239,11 @@ pub trait PullRequests: Send + Sync {
     /// Returns the pull requests of a head branch, open ones before others, each group newest
     /// first. The list is empty if no pull request matches.
     ///
+    /// # Behavior
+    /// A branch of `repo` stands only for pull requests whose author may push to `repo`
+    /// ([`BranchClaim::Proven`](crate::model::BranchClaim::Proven)). Those of other authors are
+    /// only named ([`HeadMatches::unproven`]).
+    ///
     /// # Errors
     /// Fails if a service that may know a matching pull request did not answer.
     async fn find(
@@ -247,7 +252,7 @@ pub trait PullRequests: Send + Sync {
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>>;
+    ) -> Result<HeadMatches>;
 
     /// Returns the pull requests that concern the viewer; `head` is the current branch, if any.
     ///

@@ -55,7 +55,7 @@ pub use hint::{Action, Arg, Call, Hint, Param};
 pub use limits::Limits;
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};
-pub use outcome::{Ingestion, Outcome, Step, Warning};
+pub use outcome::{DeletedBranch, Ingestion, Outcome, Step, Warning};
 pub use page::{Cursor, Page, PageReq, fingerprint};
 pub use secret::{Secret, TOKEN_PREFIXES};
 pub use settle::settle_mergeability;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::Hint;
+use crate::{Hint, is_full_oid};
 
 /// Result of a write.
 #[derive(Clone, Debug, Serialize)]
@@ -177,6 +177,9 @@ pub struct Step {
     pub name: String,
     /// True if the step was done.
     pub done: bool,
+    /// The branch that the step deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_branch: Option<DeletedBranch>,
 }
 
 impl Step {
@@ -185,6 +188,40 @@ impl Step {
         Self {
             name: name.into(),
             done,
+            deleted_branch: None,
+        }
+    }
+
+    /// Builds the step that deletes a head branch; `deleted` is `None` if the branch was kept.
+    pub fn delete_head_branch(deleted: Option<DeletedBranch>) -> Self {
+        let mut step = Self::new("delete head branch", deleted.is_some());
+        step.deleted_branch = deleted;
+        step
+    }
+}
+
+/// A branch that a write deleted. Its commit brings the branch back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DeletedBranch {
+    /// Name of the branch.
+    pub name: String,
+    /// The commit at which the branch was, in full hex. Empty if the host did not name one.
+    pub commit: String,
+}
+
+impl DeletedBranch {
+    /// Names a deleted branch and the commit at which it was. Text that is no object id is dropped,
+    /// because the commit becomes a part of a command.
+    pub fn new(name: impl Into<String>, commit: impl Into<String>) -> Self {
+        let commit = commit.into();
+        Self {
+            name: name.into(),
+            commit: if is_full_oid(&commit) {
+                commit
+            } else {
+                String::new()
+            },
         }
     }
 }
@@ -289,10 +326,7 @@ mod tests {
 
     #[test]
     fn done_step_turns_unchanged_outcome_into_change() {
-        let step = |name: &str, done| Step {
-            name: name.to_owned(),
-            done,
-        };
+        let step = |name: &str, done| Step::new(name, done);
         let mut outcome = Outcome::unchanged((), Warning::new("closed already"));
         outcome.add_steps([step("delete head branch", false)]);
         assert!(outcome.already && outcome.unchanged);

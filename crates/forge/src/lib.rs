@@ -44,6 +44,7 @@ pub mod auth;
 mod builder;
 mod closes;
 pub mod config;
+mod deleted_branch;
 mod docs;
 mod forges;
 #[cfg(feature = "github")]
@@ -62,6 +63,7 @@ pub use across::{MINE, Places};
 pub use builder::{ExternalBackend, ForgesBuilder};
 pub use closes::with_closing_lines;
 pub use config::Config;
+pub use deleted_branch::{restore_command, restore_local_command};
 pub use docs::capabilities_docs;
 pub use forge_context as context;
 pub use forge_core::*;

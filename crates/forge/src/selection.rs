@@ -56,7 +56,9 @@ impl SelectedPull {
     /// # Errors
     /// `not_found` if no pull request has this head.
     pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
-        let mut found = repo.find(head, StateFilter::All, fields).await?;
+        let matches = repo.find(head, StateFilter::All, fields).await?;
+        let unproven = matches.unproven_error(&head.to_string());
+        let mut found = matches.pulls;
         // If the head is the default branch, a closed or merged pull request is not used, because
         // it is unrelated to the current work on this branch.
         if found.iter().all(|p| p.state != PrState::Open)
@@ -74,6 +76,9 @@ impl SelectedPull {
         let matches = Some((head.clone(), matches.collect()));
         let Some(pull) = found.into_iter().next() else {
             let all = Action::op(Op::PrList).with(Param::State, "all");
+            if let Some(error) = unproven {
+                return Err(error);
+            }
             let hint = if head.branch == "current" {
                 "for the pull request of the current branch, pass '.'; list all pull requests"
             } else {

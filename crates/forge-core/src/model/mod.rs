@@ -29,6 +29,7 @@ mod comment;
 mod event;
 mod examined;
 mod file_edit;
+mod head_matches;
 mod issue;
 mod label;
 mod links;
@@ -52,6 +53,7 @@ pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use examined::{Examined, ExaminedVerdict};
 pub use file_edit::FileEdit;
+pub use head_matches::{BranchClaim, HeadMatches, UnprovenPull};
 pub use issue::{
     ClosingPull, EditIssue, Issue, IssueDetails, IssueField, IssueFields, IssueFilter, IssueId,
     IssueQuery, IssueReason, IssueRelations, IssueSet, IssueState, IssueType, NewIssue,

@@ -2,8 +2,8 @@ use std::{fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{FileEdit, PrFields, PrState, Reviewer};
-use crate::{Error, PrId, Result};
+use super::{FileEdit, PrFields, PrState, PullRequest, Reviewer};
+use crate::{Error, PrId, Result, Warning, text};
 
 /// The head branch of a pull request, with its repository.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -406,10 +406,27 @@ impl UpdateBranch {
 pub struct CloseReq {
     /// A comment to post when closing.
     pub comment: Option<String>,
-    /// Delete the head branch after closing.
+    /// Delete the head branch after closing. A pull request that was closed before keeps its
+    /// branch, with the warning [`Self::branch_kept_warning`].
     pub delete_branch: bool,
     /// Keep the head branch, with a warning, unless its tip is this commit (full id, hex).
     pub expected_head: Option<String>,
+}
+
+impl CloseReq {
+    /// Returns the warning for a pull request that was closed before, if the deletion of its branch
+    /// is requested. As in gh, such a request changes nothing: the branch can have other work by
+    /// now.
+    #[must_use]
+    pub fn branch_kept_warning(&self, pull: &PullRequest) -> Option<Warning> {
+        self.delete_branch.then(|| {
+            Warning::new(format!(
+                "the branch '{}' was not deleted: the pull request was closed before this call",
+                text::one_line(&pull.head_branch)
+            ))
+            .with_hint("if its commits are not needed, delete the branch with git")
+        })
+    }
 }
 
 /// States of the pull requests in a list.

@@ -1,7 +1,7 @@
 //! Finds the repository of a pull request's head branch, and deletes the branch.
 
 use forge_core::{
-    Error, PrId, RepoId, Result, Step, Warning,
+    DeletedBranch, Error, PrId, RepoId, Result, Step, Warning,
     model::{CreatePull, PrState, PullRequest},
     text::one_line,
 };
@@ -14,9 +14,6 @@ use crate::{
     mutate::or_read_back,
     owner_and_name,
 };
-
-/// The name of the step that deletes a head branch.
-const DELETE_HEAD: &str = "delete head branch";
 
 /// Returns owner and name of the head's repository, if it is not `repo`.
 pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
@@ -101,7 +98,7 @@ impl GitHub {
             }
         };
         if let Some(error) = kept {
-            steps.push(Step::new(DELETE_HEAD, false));
+            steps.push(Step::delete_head_branch(None));
             warnings.push(branch_kept(&error));
             return false;
         }
@@ -117,7 +114,6 @@ impl GitHub {
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
     ) -> bool {
-        let name = DELETE_HEAD.to_owned();
         let Some(head) = &before.head_ref else {
             warnings.push(Warning::new(format!(
                 "the head branch of {pr} is gone already"
@@ -138,7 +134,12 @@ impl GitHub {
             Ok(now.head_ref.is_none().then_some(()))
         })
         .await;
-        steps.push(Step::new(name, done.is_ok()));
+        let tip = head.target.as_ref().and_then(|tip| tip.oid.0.clone());
+        let tip = tip.or_else(|| before.head_ref_oid.0.clone());
+        let deleted = done
+            .is_ok()
+            .then(|| DeletedBranch::new(&before.head_ref_name, tip.unwrap_or_default()));
+        steps.push(Step::delete_head_branch(deleted));
         match done {
             Ok(_) => true,
             Err(e) => {

@@ -7,9 +7,9 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
-        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
-        StatusEvent, UpdateBranch,
+        FileContent, HeadMatches, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields,
+        PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull,
+        StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -84,8 +84,10 @@ impl PullRequests for GitHub {
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
-        self.find_pulls(repo, head, state, fields).await
+    ) -> Result<HeadMatches> {
+        // GitHub opens a pull request from a branch of the base repository only for an account that
+        // may push there.
+        Ok(self.find_pulls(repo, head, state, fields).await?.into())
     }
 
     async fn list_across(

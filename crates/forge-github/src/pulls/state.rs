@@ -51,16 +51,9 @@ impl GitHub {
                 let mut outcome = unchanged(pull, "closed");
                 self.comment_on_unchanged(&wire, req.comment.as_deref(), &mut outcome)
                     .await?;
-                if req.delete_branch && !is_meant {
-                    let kept = head_moved_warning(&outcome.value.head_branch, head.as_deref());
-                    outcome.warnings.push(kept);
-                } else if req.delete_branch && wire.head_ref.is_some() {
-                    let mut steps = Vec::new();
-                    let warnings = &mut outcome.warnings;
-                    self.delete_left_head(pr, &outcome.value, &wire, &mut steps, warnings)
-                        .await;
-                    outcome.add_steps(steps);
-                }
+                outcome
+                    .warnings
+                    .extend(req.branch_kept_warning(&outcome.value));
                 return Ok(outcome);
             }
             PrState::Open => {}
@@ -82,7 +75,7 @@ impl GitHub {
             // is kept.
             let closed = &outcome.value;
             let kept = head_moved_warning(&closed.head_branch, closed.head_oid.as_deref());
-            outcome.steps.push(Step::new("delete head branch", false));
+            outcome.steps.push(Step::delete_head_branch(None));
             outcome.warnings.push(kept);
         } else if req.delete_branch {
             self.delete_head(pr, &wire, &mut outcome.steps, &mut outcome.warnings)

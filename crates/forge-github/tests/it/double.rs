@@ -337,7 +337,8 @@ async fn simple_operations_keep_request_budgets() {
         .ada
         .find(&head, StateFilter::Open, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert_eq!(found.len(), 1);
 }
 
@@ -961,6 +962,7 @@ async fn create_from_fork_works() {
             .find(&head, StateFilter::Open, PrFields::NONE)
             .await
             .unwrap()
+            .pulls
             .len(),
         1
     );
@@ -974,6 +976,7 @@ async fn create_from_fork_works() {
             )
             .await
             .unwrap()
+            .pulls
             .is_empty()
     );
 }
@@ -1002,7 +1005,7 @@ async fn branch_of_deleted_fork_is_unrelated_to_own_branch() {
         (HeadRef::in_fork("grace", "main"), 1),
     ] {
         let found = world.ada.find(&head, StateFilter::Open, PrFields::NONE);
-        assert_eq!(found.await.unwrap().len(), count, "{head:?}");
+        assert_eq!(found.await.unwrap().pulls.len(), count, "{head:?}");
     }
     let pr = world.ada.pull_id(number);
     let read = world.ada.pull(&pr, PrFields::NONE).await.unwrap();

@@ -406,14 +406,16 @@ async fn find_matches_forks_and_sorts_open_first() {
             PrFields::NONE,
         )
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert_eq!(numbers(own), [3, 5]);
     let theirs = HeadRef::in_fork("Grace", "feature");
     let theirs = script
         .repo
         .find(&theirs, StateFilter::All, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert_eq!(numbers(theirs), [4, 2]);
     assert_json_snapshot!("find", script.sent()[0]);
 }

@@ -387,10 +387,10 @@ async fn unreadable_pull_request_is_not_reported_missing() {
         e.message().contains("pull request 2 could not be read"),
         "{e}"
     );
-    let other = find().await.unwrap();
+    let other = find().await.unwrap().pulls;
     assert_eq!(other[0].number, Some(3));
     assert_eq!(other[0].warnings.len(), 1);
-    assert_eq!(find().await.unwrap().len(), 0);
+    assert_eq!(find().await.unwrap().pulls.len(), 0);
     script.sent();
 }
 

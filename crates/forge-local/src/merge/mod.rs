@@ -15,7 +15,7 @@ use crate::{
     Local,
     caps::LIMITS,
     ident::{CommitIdentity, identity},
-    pulls::MergeBases,
+    pulls::{MergeBases, deleted_branch},
     store::{
         AppendOutcome, IndexChange, MergeIntent, NewEvent, PullEvent, RefChange, StoredPull,
         WriteRetry, branch_ref,
@@ -91,6 +91,9 @@ impl Local {
                 return self.merged_before(&mut cat, pull, req).await;
             }
             req.may_merge(&format_args!("#{number}"))?;
+            if pull.is_open() {
+                self.check_opened_head(&mut cat, &pull).await?;
+            }
             self.check_mergeable(&pull, req).await?;
             self.check_below(&mut cat, &pull, method).await?;
             let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
@@ -275,9 +278,12 @@ impl Local {
         let commit = pull.snapshot.merge_commit.clone();
         let method = pull.snapshot.merge_method;
         let followed = self.retarget_dependents(cat, &pull).await;
+        let mut steps = Vec::new();
         let (mut answer, branch_deleted) = if req.delete_branch {
             let deletion = self.delete_left_head(cat, &pull).await?;
             let deleted = matches!(deletion, Some(Ok(())));
+            let step = |deletion| Step::delete_head_branch(deleted_branch(&pull, deletion));
+            steps.extend(deletion.as_ref().map(step));
             let mut answer = if deleted || !followed.steps.is_empty() {
                 Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?)
             } else {
@@ -291,6 +297,7 @@ impl Local {
             let view = self.present(cat, pull, PrFields::NONE).await?;
             (Outcome::immediate(view), false)
         };
+        answer.steps.append(&mut steps);
         answer.steps.extend(followed.steps);
         answer.warnings.extend(followed.warnings);
         Ok(answer.map(|pull_request| {
@@ -316,6 +323,11 @@ impl Local {
         };
         if pull.snapshot.head_oid.as_ref() != Some(&tip) {
             return Ok(Some(Err(head_moved_warning(pull, &tip))));
+        }
+        // The commit in an event is a claim. The ref of the pull request keeps every head that was
+        // really merged.
+        if !self.git().contains(&pull.tip, &tip).await? {
+            return Ok(Some(Err(unmerged_head_warning(pull, &tip))));
         }
         let there = StoredPull {
             head_exists: true,
@@ -354,6 +366,7 @@ impl Local {
             None => None,
         };
         let branch_deleted = matches!(deletion, Some(Ok(())));
+        let deleted = deletion.as_ref().and_then(|d| deleted_branch(&pull, d));
         let mut merge = Merge::of(self.present(cat, pull, PrFields::NONE).await?);
         merge.commit = Some(intent.result.clone());
         merge.method = Some(intent.method);
@@ -361,8 +374,7 @@ impl Local {
         let mut outcome = Outcome::immediate(merge);
         outcome.steps.push(Step::new("merge", true));
         if let Some(deletion) = deletion {
-            let step = Step::new("delete head branch", branch_deleted);
-            outcome.steps.push(step);
+            outcome.steps.push(Step::delete_head_branch(deleted));
             outcome.warnings.extend(deletion.err());
         }
         outcome.steps.extend(followed.steps);
@@ -391,6 +403,20 @@ pub(crate) fn head_moved_warning(pull: &StoredPull, tip: &str) -> Warning {
     let shown = text::one_line(branch);
     Warning::new(format!(
         "the branch '{shown}' was not deleted: it has moved to {tip}"
+    ))
+    .with_hint(format!(
+        "if its commits are not needed: git branch -D {}",
+        quoted(branch)
+    ))
+}
+
+/// Returns the warning for a head branch that is kept because its tip `tip` was not merged.
+fn unmerged_head_warning(pull: &StoredPull, tip: &str) -> Warning {
+    let branch = &pull.snapshot.head_branch;
+    let shown = text::one_line(branch);
+    Warning::new(format!(
+        "the branch '{shown}' was not deleted: the history of #{} does not have its commit {tip}",
+        pull.number
     ))
     .with_hint(format!(
         "if its commits are not needed: git branch -D {}",

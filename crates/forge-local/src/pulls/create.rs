@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use forge_core::{
     Action, Arg, Capability, Error, ErrorKind, Hint, Op, Outcome, Param, Precondition, Result,
-    model::{CreatePull, FileEdit, PrFields, PullRequest, Reviewer},
+    model::{
+        CreatePull, FileEdit, HeadMatches, PrFields, PrState, PullRequest, Reviewer, StateFilter,
+    },
     text,
 };
 use forge_git::CatFile;
 
-use super::edits::CommitTarget;
+use super::{edits::CommitTarget, list::ScanStep};
 use crate::{
     Local,
     caps::LIMITS,
@@ -217,7 +219,16 @@ impl Local {
             s.head_branch == snapshot.head_branch && s.base_branch == snapshot.base_branch
         };
         let other = |s: &Snapshot| Some(s.number) != except && twin(s);
-        let Some(twin) = self.find_open(cat, other).await? else {
+        let mut twins = Vec::new();
+        let open = |s: &Snapshot| s.state == PrState::Open && other(s);
+        self.scan(cat, StateFilter::Open, open, |pull| {
+            twins.push(pull);
+            ScanStep::Continue
+        })
+        .await?;
+        let mut unproven = HeadMatches::default();
+        let twins = self.keep_proven(cat, twins, &mut unproven).await;
+        let Some(twin) = twins.into_iter().next() else {
             return Ok(());
         };
         let url = self.pr(twin.number).to_string();

@@ -3,7 +3,7 @@
 use forge_core::{
     Cursor, MAX_TOUCH_SCAN, Page, PageReq, PathFilter, Result,
     call::{cut_list, is_spent},
-    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
+    model::{HeadMatches, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     pull_filter::{Filter, SearchCandidate},
 };
 use forge_git::CatFile;
@@ -178,10 +178,11 @@ impl Local {
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
+    ) -> Result<HeadMatches> {
+        let mut matches = HeadMatches::default();
         if head.owner.is_some() {
             // In this backend, a head branch is never in another repository.
-            return Ok(Vec::new());
+            return Ok(matches);
         }
         let mut cat = self.store.cat();
         let mut found = Vec::new();
@@ -194,11 +195,12 @@ impl Local {
         // Open pull requests come first. The sort is stable, so each group stays sorted from new to
         // old.
         found.sort_by_key(|p| !p.is_open());
-        let mut shown = Vec::with_capacity(found.len());
-        for pull in found {
-            shown.push(self.present(&mut cat, pull, fields).await?);
+        for pull in self.keep_proven(&mut cat, found, &mut matches).await {
+            matches
+                .pulls
+                .push(self.present(&mut cat, pull, fields).await?);
         }
-        Ok(shown)
+        Ok(matches)
     }
 
     /// Calls `each` for each matching pull request, newest first, until `each` returns

@@ -7,15 +7,16 @@ use forge_core::{
     Capability, Error, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result, list_each,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
-        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
-        StatusEvent, UpdateBranch,
+        FileContent, HeadMatches, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields,
+        PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull,
+        StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
 use crate::Local;
 
 mod apply_patch;
+mod branch_claim;
 mod branches;
 mod create;
 mod edit;
@@ -34,7 +35,7 @@ pub(crate) use branches::{MergeBases, MergeCommit};
 pub(crate) use edit::{change_assignees, change_labels};
 pub(crate) use links::is_named_issue;
 pub(crate) use list::{ScanStep, label_names};
-pub(crate) use state::require_open;
+pub(crate) use state::{deleted_branch, require_open};
 pub(crate) use view::{BYTES_PER_ITEM, BYTES_PER_ROW, charged_labels, shown_labels, warning_of};
 
 #[async_trait]
@@ -68,7 +69,7 @@ impl PullRequests for Local {
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
+    ) -> Result<HeadMatches> {
         self.check(repo)?;
         self.find_pulls(head, state, fields).await
     }

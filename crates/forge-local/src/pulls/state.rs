@@ -1,7 +1,8 @@
 //! Closes and reopens pull requests, and switches between draft and ready.
 
 use forge_core::{
-    Action, Error, Hint, Op, Outcome, Param, Precondition, Result, Step, Warning, is_expected_head,
+    Action, DeletedBranch, Error, Hint, Op, Outcome, Param, Precondition, Result, Step, Warning,
+    is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
     text,
 };
@@ -58,19 +59,12 @@ impl Local {
                 PrState::Open => {}
                 PrState::Closed => {
                     drop(attempts);
-                    let deletion = match head_moved_warning {
-                        Some(kept) if req.delete_branch => Some(Err(kept)),
-                        _ if req.delete_branch => self.delete_left_head(&mut cat, &pull).await?,
-                        _ => None,
-                    };
                     let comment = req.comment.as_deref();
                     let mut outcome = self
                         .unchanged_with_comment(&mut cat, pull, "closed already", comment)
                         .await?;
-                    let step = deletion.as_ref();
-                    let step = step.map(|done| Step::new("delete head branch", done.is_ok()));
-                    outcome.add_steps(step);
-                    outcome.warnings.extend(deletion.and_then(Result::err));
+                    let kept = req.branch_kept_warning(&outcome.value);
+                    outcome.warnings.extend(kept);
                     return Ok(outcome);
                 }
                 PrState::Merged => {
@@ -105,7 +99,7 @@ impl Local {
                     None => self.deletion(&mut cat, &pull).await?,
                 };
                 steps.push(Step::new("close", true));
-                steps.push(Step::new("delete head branch", deletion.is_ok()));
+                steps.push(Step::delete_head_branch(deleted_branch(&pull, &deletion)));
                 match deletion {
                     Ok(deletion) => draft.after.push(deletion),
                     Err(warning) => warnings.push(warning),
@@ -307,6 +301,10 @@ impl Local {
         let Some(old) = pull.head_oid.clone().filter(|_| pull.head_exists) else {
             return stays("it is gone already".into(), "nothing is left to do".into());
         };
+        let claim = self.branch_claim(cat, pull).await;
+        if let Some(objection) = claim.objection() {
+            return stays(objection.into(), "delete it with git".into());
+        }
         let default = self
             .find_default_branch()
             .await?
@@ -385,6 +383,16 @@ fn undone_warning(number: u64, commit: &str) -> Warning {
         "the merge of #{number} as {commit} counts as undone, because the base branch has this \
          commit no more; issues that it closed stay closed"
     ))
+}
+
+/// Names the branch that `deletion` deletes; `None` if it is kept.
+pub(crate) fn deleted_branch<T>(
+    pull: &StoredPull,
+    deletion: &Result<T, Warning>,
+) -> Option<DeletedBranch> {
+    let tip = pull.head_oid.as_deref()?;
+    let name = &pull.snapshot.head_branch;
+    deletion.is_ok().then(|| DeletedBranch::new(name, tip))
 }
 
 /// Returns the hint for a refused change that had a comment: add only the comment.

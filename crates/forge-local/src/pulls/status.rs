@@ -48,6 +48,7 @@ impl Local {
             Some(head) => self
                 .find_pulls(head, StateFilter::All, fields)
                 .await?
+                .pulls
                 .into_iter()
                 .next(),
             None => None,

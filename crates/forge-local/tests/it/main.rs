@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod branch_claims;
 mod clones;
 mod corrupt;
 mod criss_cross;

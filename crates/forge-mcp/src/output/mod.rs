@@ -17,7 +17,9 @@ pub(crate) use parts::{
     CheckOut, CommentOut, CommitOut, EventOut, FileOut, ReviewOut, SectionItem, ThreadOut,
     WarningOut, quoted,
 };
-pub(crate) use pull::{CheckCountsOut, PullOut, RowOut, WriteOut, checks_word, state_word};
+pub(crate) use pull::{
+    CheckCountsOut, DeletedBranchOut, PullOut, RowOut, WriteOut, checks_word, state_word,
+};
 pub(crate) use sections::{BlockList, Blocks};
 
 /// How much of each thing a result shows.

@@ -1,11 +1,14 @@
-use forge_core::model::{CheckRollup, ChecksReport, PrState, PullRequest, ReviewState};
+use forge_core::{
+    RepoId, Step,
+    model::{CheckRollup, ChecksReport, PrState, PullRequest, ReviewState},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use super::{IngestionDetail, WarningOut, serde_name};
 use crate::{
     budget,
-    content::{Clean, Cleaner, issue_id, name, names, people},
+    content::{Clean, Cleaner, issue_id, name, name_of, names, people},
 };
 
 /// Summary of the reviews: the latest opinion of each reviewer.
@@ -535,6 +538,8 @@ pub(crate) struct WriteOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_oid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_branch: Option<DeletedBranchOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Clean>,
     /// Id of the written comment, review, thread or commit
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -544,6 +549,37 @@ pub(crate) struct WriteOut {
     pub threads: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<WarningOut>,
+}
+
+/// A branch that the call deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeletedBranchOut {
+    pub name: Clean,
+    pub commit: String,
+    /// Command that brings it back
+    pub restore: String,
+}
+
+impl DeletedBranchOut {
+    /// Returns the branch that a step of a write to `repo` deleted.
+    pub fn of(repo: &RepoId, steps: &[Step], cleaner: &Cleaner) -> Option<Self> {
+        let deleted = steps.iter().find_map(|step| step.deleted_branch.as_ref())?;
+        Some(Self {
+            name: cleaner.line(&deleted.name),
+            commit: deleted.commit.clone(),
+            restore: forge::restore_command(repo, None, deleted),
+        })
+    }
+
+    /// Renders the branch for the text of a result.
+    pub fn text(&self) -> String {
+        format!(
+            "deleted branch {} at {}; to bring it back: {}\n",
+            name(&self.name),
+            name_of(&self.commit),
+            name_of(&self.restore)
+        )
+    }
 }
 
 /// Returns the state as a word; an open draft is `draft`.

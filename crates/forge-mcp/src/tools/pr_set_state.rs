@@ -87,47 +87,61 @@ impl Tool for PrSetState {
                 .await?;
             return Ok(write_output::of_pull(call, "reopened", &outcome));
         }
-        let mut agreed_head = None;
-        if args.delete_branch {
-            let pull = target.repo.pull(&target.id, READ_FIELDS).await?;
-            require_unmerged(&target, &pull).await?;
-            let title = titled(call, &pull);
-            let branch = named(&pull.head_branch);
-            let question = match pull.state {
-                PrState::Closed => format!("{} is closed. Delete its branch", target.id),
-                _ => format!("Close {} and delete its branch", target.id),
-            };
-            let head = head_text(&pull);
-            let question = format!("{question} {branch}? Head {head}. Title {title}.");
-            let said = ConfirmationArgs {
-                head: args.expected_head.as_deref(),
-                confirm: args.confirm.as_deref(),
-            };
-            let asked = ConfirmationQuestion {
-                text: &question,
-                bound: &facts(&pull).with(()),
-            };
-            require_confirmation(call, &target, &pull, &said, asked).await?;
-            // The user may have taken minutes to answer, so the facts in the question are checked
-            // again.
-            let now = target.repo.pull(&target.id, READ_FIELDS).await?;
-            check_expected_head(&target.id, pull.head_id(), now.head_id())?;
-            facts(&pull).ensure_unchanged(&facts(&now))?;
-            agreed_head = pull.head_oid;
-        }
         let mut req = CloseReq::default();
         req.comment = args.comment;
         req.delete_branch = args.delete_branch;
-        // If commits are pushed after this check, the branch is kept.
-        req.expected_head = agreed_head;
-        let outcome = target.repo.close(&target.id, &req).await?;
-        let is_deletion = |step: &Step| step.done && step.name == "delete head branch";
+        let mut kept = None;
+        if args.delete_branch {
+            let pull = target.repo.pull(&target.id, READ_FIELDS).await?;
+            // A pull request that is closed already keeps its branch, so nobody is asked.
+            if pull.state == PrState::Closed {
+                kept = req.branch_kept_warning(&pull);
+                req.delete_branch = false;
+            } else {
+                let answer = ConfirmationArgs {
+                    head: args.expected_head.as_deref(),
+                    confirm: args.confirm.as_deref(),
+                };
+                confirm_deletion(call, &target, &pull, &answer).await?;
+                // If commits are pushed after this check, the branch is kept.
+                req.expected_head = pull.head_oid;
+            }
+        }
+        let mut outcome = target.repo.close(&target.id, &req).await?;
+        outcome.warnings.extend(kept);
+        let is_deletion = |step: &Step| step.deleted_branch.is_some();
         let did = match !outcome.already && outcome.steps.iter().any(is_deletion) {
             true => "closed, and its branch is deleted",
             false => "closed",
         };
         Ok(write_output::of_pull(call, did, &outcome))
     }
+}
+
+/// Asks the user whether the pull request may be closed and its branch deleted.
+async fn confirm_deletion(
+    call: &CallContext,
+    target: &PullTarget,
+    pull: &PullRequest,
+    answer: &ConfirmationArgs<'_>,
+) -> Result<(), ToolError> {
+    require_unmerged(target, pull).await?;
+    let (title, head) = (titled(call, pull), head_text(pull));
+    let branch = named(&pull.head_branch);
+    let question = format!(
+        "Close {} and delete its branch {branch}? Head {head}. Title {title}.",
+        target.id
+    );
+    let asked = ConfirmationQuestion {
+        text: &question,
+        bound: &facts(pull).with(()),
+    };
+    require_confirmation(call, target, pull, answer, asked).await?;
+    // The user may have taken minutes to answer, so the facts in the question are checked again.
+    let now = target.repo.pull(&target.id, READ_FIELDS).await?;
+    check_expected_head(&target.id, pull.head_id(), now.head_id())?;
+    facts(pull).ensure_unchanged(&facts(&now))?;
+    Ok(())
 }
 
 /// Refuses to close a merged pull request, before asking the user.

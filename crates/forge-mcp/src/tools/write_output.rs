@@ -9,7 +9,7 @@ use forge_core::{
 use crate::{
     calls::{CallContext, ToolOutput},
     content::{Cleaner, name, name_of},
-    output::{IngestionDetail, WarningOut, WriteOut, serde_name, state_word},
+    output::{DeletedBranchOut, IngestionDetail, WarningOut, WriteOut, serde_name, state_word},
 };
 
 /// Refuses a comment that is an entry of a workflow's audit trail. Text of other people can tell an
@@ -81,6 +81,7 @@ fn named<T>(
         ingestion_detail: IngestionDetail::of(&outcome.ingestion, &call.cleaner),
         state: String::new(),
         head_oid: None,
+        deleted_branch: DeletedBranchOut::of(repo, &outcome.steps, &call.cleaner),
         url: None,
         id: None,
         threads: Vec::new(),
@@ -116,6 +117,9 @@ pub(super) fn answer(written: WriteOut) -> ToolOutput<WriteOut> {
         text.push_str(&format!(" | {}", name(url)));
     }
     text.push('\n');
+    if let Some(deleted) = &written.deleted_branch {
+        text.push_str(&deleted.text());
+    }
     if let Some(detail) = &written.ingestion_detail {
         text.push_str(&detail.text(&written.ingestion));
     }

@@ -1,5 +1,7 @@
 //! Opens a pull request.
 
+use std::sync::Arc;
+
 use forge_core::{
     Action, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, PageReq, Param,
     Precondition, RepoId, Result, Warning,
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     build::PullFacts,
+    head_claims::HeadClaims,
     record::{Content, TangledPull},
     view::{LocatedPull, unread},
 };
@@ -340,9 +343,13 @@ impl Tangled {
             .await?;
         let indexed = match mine {
             Some(uri) => Some((uri.clone(), uri)),
+            // Nobody else opens a pull request from a branch of the viewer's fork.
+            None if source != repository.target() => None,
             None => {
+                let claims = HeadClaims::new(self.writers(repository).await, None);
+                let first = PageReq::first(MAX_CANDIDATES);
                 let page = self
-                    .list_pulls(&repository.id, &query, PageReq::first(MAX_CANDIDATES))
+                    .list_claimed_pulls(&repository.id, &query, first, Some(Arc::new(claims)))
                     .await;
                 let rows = page.map(|page| page.items).unwrap_or_default();
                 self.open_one_of(rows, source).await?

@@ -1,11 +1,11 @@
 //! Deletes the head branch of a pull request.
 
 use forge_core::{
-    Changed, Error, ErrorKind, Precondition, Result, Step, Warning, check_expected_head,
-    text::one_line,
+    Changed, DeletedBranch, Error, ErrorKind, Precondition, Result, Step, Warning,
+    check_expected_head, text::one_line,
 };
 
-use super::{merge_detection::is_same, view::LocatedPull};
+use super::{head_claims::branch_claim, merge_detection::is_same, view::LocatedPull};
 use crate::{
     Tangled,
     patch::{Patch, PatchMail},
@@ -37,25 +37,36 @@ impl Tangled {
             ));
             return false;
         }
-        let deleted = match self.can_delete_head(located, expected).await {
-            Ok(true) => self.delete_branch(repository, &pull.head).await,
+        let deleted = match self.check_head_deletion(located, expected).await {
+            Ok(Some(tip)) => self
+                .delete_branch(repository, &pull.head)
+                .await
+                .map(|()| DeletedBranch::new(&pull.head, tip)),
             // The branch is already deleted.
-            Ok(false) => return false,
+            Ok(None) => return false,
             Err(e) => Err(e),
         };
-        steps.push(step(deleted.is_ok()));
         if let Err(e) = &deleted {
             warnings.push(kept_branch_warning(e));
         }
-        deleted.is_ok()
+        let deleted = deleted.ok();
+        let is_deleted = deleted.is_some();
+        steps.push(Step::delete_head_branch(deleted));
+        is_deleted
     }
 
-    /// Returns true if the head branch exists and has only commits of the newest round. Fails if it
-    /// has other commits.
-    async fn can_delete_head(&self, located: &LocatedPull, expected: Option<&str>) -> Result<bool> {
+    /// Returns the tip of the head branch if the branch may be deleted; `None` if it is gone. Fails
+    /// if the branch has other commits than the newest round, or if it is not the author's to name.
+    async fn check_head_deletion(
+        &self,
+        located: &LocatedPull,
+        expected: Option<&str>,
+    ) -> Result<Option<String>> {
         let (repository, pull) = (&located.repository, &located.pull);
+        let writers = self.writers(repository).await;
+        branch_claim(repository, pull, &writers).check_deletion(&pull.record.uri, &pull.head)?;
         let Some(branch) = self.branch(repository, &pull.head).await? else {
-            return Ok(false);
+            return Ok(None);
         };
         let name = one_line(&pull.head);
         // The head of a pull request can be any branch. A knot would delete even the default
@@ -73,7 +84,7 @@ impl Tangled {
             Some(head) if head == branch.hash => {
                 self.check_all_in_round(located, &patch, &branch.hash)
                     .await?;
-                Ok(true)
+                Ok(Some(branch.hash))
             }
             Some(head) => Err(Error::new(
                 ErrorKind::Conflict {
@@ -130,11 +141,6 @@ impl Tangled {
         )
         .with_hint("look at the branch, then delete it with git"))
     }
-}
-
-/// Builds the step that reports the deletion of the head branch.
-pub(crate) fn step(done: bool) -> Step {
-    Step::new("delete head branch", done)
 }
 
 pub(crate) fn kept_branch_warning(error: &Error) -> Warning {

@@ -1,11 +1,17 @@
 //! Lists the pull requests of a repository.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use forge_core::{
     Action, Arg, Cursor, Error, ErrorKind, Hint, MAX_TOUCH_SCAN, Op, Page, PageReq, Param,
     PathFilter, RepoId, Result, Warning, fingerprint,
-    model::{HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    model::{
+        HeadMatches, HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus,
+        StateFilter, UnprovenPull,
+    },
     pull_filter::{Filter, SearchCandidate},
     text::one_line,
 };
@@ -14,6 +20,7 @@ use serde_json::Value;
 
 use super::{
     build::PullFacts,
+    head_claims::HeadClaims,
     merge_claim::find_merge_claim,
     record::TangledPull,
     status::{self, Status},
@@ -64,6 +71,8 @@ struct Filters {
     search: Option<Search>,
     /// Paths. A pull request must change at least one of them.
     touches: Option<PathFilter>,
+    /// The search for a head branch, which only certain authors may answer.
+    claims: Option<Arc<HeadClaims>>,
 }
 
 impl Filters {
@@ -73,6 +82,12 @@ impl Filters {
     fn finds(&self, row: &PullRow, labels: &[Label], assignees: &[String]) -> bool {
         let search = self.search.as_ref();
         search.is_none_or(|search| search.finds(row, labels, assignees))
+    }
+
+    /// Returns true unless a head branch is searched that the author may not name.
+    fn accepts_author(&self, repository: &TangledRepository, row: &PullRow) -> bool {
+        let claims = self.claims.as_ref();
+        claims.is_none_or(|claims| claims.accepts(repository, &row.pull))
     }
 
     /// Returns true if there is a search and its filter fulfils `asks`.
@@ -125,12 +140,24 @@ impl Tangled {
         query: &PullQuery,
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
+        self.list_claimed_pulls(repo, query, req, None).await
+    }
+
+    /// As [`Self::list_pulls`]. With `claims`, only pull requests whose author may name the head
+    /// branch.
+    pub(super) async fn list_claimed_pulls(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        req: PageReq,
+        claims: Option<Arc<HeadClaims>>,
+    ) -> Result<Page<PullRequest>> {
         let claimed = self.claimed_repository(repo).await?;
         // The list is read while the knot confirms the owner of the repository. The rows are
         // returned only after the confirmation.
         let (confirmed, page) = future::join(
             self.confirm_owner(&claimed),
-            self.page_of(&claimed, query, req),
+            self.page_of(&claimed, query, req, claims),
         )
         .await;
         confirmed?;
@@ -146,6 +173,7 @@ impl Tangled {
         repository: &TangledRepository,
         query: &PullQuery,
         req: PageReq,
+        claims: Option<Arc<HeadClaims>>,
     ) -> Result<Page<PullRequest>> {
         let touches = PathFilter::of(query)?;
         let search = self.search_of(query).await?;
@@ -165,6 +193,7 @@ impl Tangled {
                 draft: self.settings.draft_marker.clone().zip(query.draft),
                 search,
                 touches,
+                claims,
             },
             // An account that does not exist has written no pull request, so the list is empty.
             Err(e) if is_unknown_owner(&e) => return Ok(Page::complete(Vec::new())),
@@ -250,7 +279,7 @@ impl Tangled {
         limit: usize,
     ) -> Result<Page<PullRequest>> {
         let bound = (repository.record.uri.as_str(), query);
-        let asked = fingerprint(&bound);
+        let asked = fingerprint(&(bound, filters.claims.is_some()));
         let kept = behind.as_ref().and_then(|_| self.listed.get(asked));
         let (whole, scanned, mut warnings) = match kept {
             Some(whole) => (whole, None, Vec::new()),
@@ -433,7 +462,8 @@ impl Tangled {
                 merged: None,
             };
             let found = filters.finds(&row, &said.labels, &said.assignees);
-            if labelled && assigned && found && plain_match(&row, query, filters) {
+            let matches = labelled && assigned && found && plain_match(&row, query, filters);
+            if matches && filters.accepts_author(repository, &row) {
                 rows.push(row);
             }
         }
@@ -518,7 +548,7 @@ impl Tangled {
         query: &PullQuery,
         filters: &Filters,
     ) -> Result<bool> {
-        if !plain_match(row, query, filters) {
+        if !plain_match(row, query, filters) || !filters.accepts_author(repository, row) {
             return Ok(false);
         }
         if !by_label(query, filters) {
@@ -690,13 +720,14 @@ impl Tangled {
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
+    ) -> Result<HeadMatches> {
+        let (page, unproven) = self.page_of_head(repo, head, state, fields).await?;
         let Page {
             mut items,
             total,
             warnings,
             ..
-        } = self.page_of_head(repo, head, state, fields).await?;
+        } = page;
         if items.is_empty() && total.is_none() {
             return Err(unproven_search_error(&head.branch, &warnings));
         }
@@ -705,33 +736,35 @@ impl Tangled {
             let told: Vec<Warning> = warnings.iter().filter(new).cloned().collect();
             pr.warnings.extend(told);
         }
-        Ok(items)
+        let mut matches = HeadMatches::from(items);
+        for pull in unproven {
+            matches.add_unproven(pull.key, pull.claim);
+        }
+        Ok(matches)
     }
 
-    /// Returns the pull requests of a head branch, open ones first.
+    /// Returns the pull requests of a head branch, open ones first, and those that name the branch
+    /// although their author is not proven to push there.
     async fn page_of_head(
         &self,
         repo: &RepoId,
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Page<PullRequest>> {
+    ) -> Result<(Page<PullRequest>, Vec<UnprovenPull>)> {
         let mut query = PullQuery::default();
         query.state = state;
         query.head = Some(head.branch.clone());
         query.fields = fields;
-        let mut page = self.list_pulls(repo, &query, PageReq::first(SCAN)).await?;
-        let found = &mut page.items;
+        let owner = self.did_filter(head.owner.as_deref()).await?;
         let repository = self.repository(repo).await?;
-        if let Some(owner) = &head.owner {
-            let did = self.did_of(owner).await?;
-            let name = self.identities.name_of(&did).await;
-            found.retain(|pr| {
-                pr.author.login == name || did == repository.owner.did && !pr.is_cross_repository()
-            });
-        }
-        found.sort_by_key(|pr| pr.state != PrState::Open);
-        Ok(page)
+        let claims = Arc::new(HeadClaims::new(self.writers(&repository).await, owner));
+        let first = PageReq::first(SCAN);
+        let mut page = self
+            .list_claimed_pulls(repo, &query, first, Some(Arc::clone(&claims)))
+            .await?;
+        page.items.sort_by_key(|pr| pr.state != PrState::Open);
+        Ok((page, claims.unproven()))
     }
 
     /// See [`forge_core::PullRequests::status`].
@@ -745,7 +778,7 @@ impl Tangled {
         let (current, mut warnings) = match head {
             Some(head) => {
                 let found = self.page_of_head(repo, head, StateFilter::All, fields);
-                let found = found.await?;
+                let (found, _) = found.await?;
                 (found.items.into_iter().next(), found.warnings)
             }
             None => (None, Vec::new()),

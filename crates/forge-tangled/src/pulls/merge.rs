@@ -380,7 +380,7 @@ impl Tangled {
                         .await
                 }
                 Err(e) => {
-                    steps.push(head_branch::step(false));
+                    steps.push(Step::delete_head_branch(None));
                     warnings.push(head_branch::kept_branch_warning(&e));
                     false
                 }

@@ -10,6 +10,7 @@ mod edit;
 mod edits;
 mod fork;
 mod head_branch;
+mod head_claims;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod merge;
@@ -36,9 +37,9 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         BaseRules, CloseReq, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditPull, FileChange,
-        FileContent, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields, PullQuery,
-        PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull, StateFilter,
-        StatusEvent, SubjectKind, UpdateBranch,
+        FileContent, HeadMatches, HeadRef, Lock, Merge, MergeReq, Mergeability, PrFields,
+        PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, Resubmit, RevertPull,
+        StateFilter, StatusEvent, SubjectKind, UpdateBranch,
     },
 };
 
@@ -75,7 +76,7 @@ impl PullRequests for Tangled {
         head: &HeadRef,
         state: StateFilter,
         fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
+    ) -> Result<HeadMatches> {
         self.find_pulls(repo, head, state, fields).await
     }
 

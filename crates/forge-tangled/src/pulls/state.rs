@@ -263,7 +263,10 @@ impl Tangled {
             let set = self.set_state(&located, PrState::Closed, standing).await;
             set.map_err(|e| partial_state_error(&located, req.comment.as_deref(), e))?
         };
-        if req.delete_branch {
+        if outcome.already {
+            let kept = req.branch_kept_warning(&outcome.value);
+            outcome.warnings.extend(kept);
+        } else if req.delete_branch {
             self.delete_head(&located, expected, &mut steps, &mut outcome.warnings)
                 .await;
         }

@@ -88,6 +88,15 @@ impl Writers {
         self.owner == did || self.collaborators.contains(did)
     }
 
+    /// Returns whether an account may push; `None` if the list of collaborators may lack it.
+    pub fn may_push(&self, did: &str) -> Option<bool> {
+        if self.may_write(did) {
+            Some(true)
+        } else {
+            self.doubt.is_none().then_some(false)
+        }
+    }
+
     /// Returns the role of an account in the repository, in GitHub's words; `None` if it is
     /// unknown.
     pub fn association(&self, did: &str) -> Option<&'static str> {

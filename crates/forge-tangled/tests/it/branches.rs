@@ -120,9 +120,8 @@ async fn closing_keeps_branch_with_unsubmitted_commits() {
     req.delete_branch = true;
     let outcome = forge.close(&made.id, &req).await.unwrap();
     is_kept(&stage, &tip, &outcome, &tip);
-    // The branch of a closed pull request may have new commits that no round has.
     let outcome = forge.close(&made.id, &req).await.unwrap();
-    is_kept(&stage, &tip, &outcome, &tip);
+    is_kept(&stage, &tip, &outcome, "was closed before");
     // Commits that a round contains are not lost.
     forge.reopen(&made.id, None).await.unwrap();
     forge

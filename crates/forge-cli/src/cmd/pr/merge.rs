@@ -215,6 +215,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         // If the forge keeps the branch, it may have commits that were not merged. Then the local
         // branch is also kept.
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
+        let steps = outcome.steps.clone();
         // The first warning of an unchanged outcome has the same meaning as `already`, which
         // replaces it.
         let merge = if outcome.unchanged {
@@ -227,6 +228,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         if req.delete_branch {
             report_deletion(ctx, &merge);
         }
+        clone_branch::report_deleted(ctx, &selected.repo, &steps).await;
         if on_head {
             delete_left_head(ctx, &selected, &merge).await?;
         }
@@ -246,10 +248,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     // line is printed.
     let complete = outcome.steps.iter().all(|step| step.done);
     let under_way = outcome.value.queued && !complete;
+    let steps = outcome.steps.clone();
     let merge = ctx.ui.outcome(outcome)?;
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, req.method);
     }
+    clone_branch::report_deleted(ctx, &selected.repo, &steps).await;
     merged_issues::apply(ctx, &selected.repo, workflow, &merge, linking.as_ref()).await;
     if on_head {
         return delete_left_head(ctx, &selected, &merge).await;
@@ -324,10 +328,11 @@ async fn delete_left_head(ctx: &Ctx, selected: &SelectedPull, merge: &Merge) -> 
         let mut req = MergeReq::default();
         req.delete_branch = true;
         req.only_left_over = true;
-        let merge = ctx
-            .ui
-            .outcome(selected.repo.merge(&selected.id, &req).await?)?;
+        let outcome = selected.repo.merge(&selected.id, &req).await?;
+        let steps = outcome.steps.clone();
+        let merge = ctx.ui.outcome(outcome)?;
         report_deletion(ctx, &merge);
+        clone_branch::report_deleted(ctx, &selected.repo, &steps).await;
     }
     Ok(Exit::Ok)
 }
