@@ -107,6 +107,25 @@ impl Origin {
         Self::found(&format!("{scheme}://{host}"), reach)
     }
 
+    /// Returns the origin of a knot from the endpoint in a repository's DID document.
+    ///
+    /// The endpoint can have a path, such as `https://knot.example/repo/<tag>`: documents that knots
+    /// mint since October 2026 have one. What the path means is not published. The knot answers at
+    /// its origin, so no request uses the path.
+    ///
+    /// # Errors
+    /// As [`Self::found`].
+    pub fn of_knot_endpoint(text: &str, reach: Reach) -> Result<Self> {
+        if let Ok(mut url) = Url::parse(text)
+            && url.query().is_none()
+            && url.fragment().is_none()
+        {
+            url.set_path("");
+            return Self::found(url.as_str(), reach);
+        }
+        Self::found(text, reach)
+    }
+
     fn of(url: &Url) -> Option<Self> {
         let plain = matches!(url.path(), "" | "/")
             && url.query().is_none()
@@ -188,6 +207,37 @@ mod tests {
                 loopback,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn knot_endpoint_with_path_is_its_origin() {
+        let origin = |text| Origin::of_knot_endpoint(text, Reach::Public);
+        for text in [
+            "https://knot.example.com",
+            "https://knot.example.com/",
+            "https://knot.example.com/repo/7vjxktcthtc22f6kioxezmt62a",
+            "https://knot.example.com/%2e%2e//x",
+        ] {
+            let knot = origin(text).unwrap();
+            assert_eq!(knot.as_str(), "https://knot.example.com", "{text}");
+        }
+        assert_eq!(
+            origin("https://knot.example.com:8443/repo/a")
+                .unwrap()
+                .as_str(),
+            "https://knot.example.com:8443"
+        );
+        for text in [
+            "https://u:p@knot.example.com/repo/a",
+            "https://knot.example.com/repo?a",
+            "https://knot.example.com/repo#a",
+            "http://knot.example.com/repo/a",
+            "https://10.0.0.1/repo/a",
+            "https://router.local/repo/a",
+            "data:knot.example.com/repo",
+        ] {
+            assert!(origin(text).is_err(), "{text}");
         }
     }
 

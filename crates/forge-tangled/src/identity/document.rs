@@ -94,7 +94,7 @@ impl DidDocument {
     /// As [`Self::pds`].
     pub fn knot(&self, reach: Reach) -> Result<Origin> {
         match &self.knot {
-            Some(endpoint) => Origin::found(endpoint, reach),
+            Some(endpoint) => Origin::of_knot_endpoint(endpoint, reach),
             None => self.pds(reach),
         }
     }

@@ -319,8 +319,11 @@ impl KnotDouble {
     fn repo_did(&self, owner: &Account, name: &str) -> String {
         let seed = seed(owner, name);
         let did = self.directory.register(&seed, None, &Key::from_seed(&seed));
+        // Knots mint documents whose endpoint has a path (knot1.tangled.sh, October 2026).
+        let tag: String = did.chars().rev().take(24).collect();
+        let endpoint = format!("{}/repo/{tag}", self.host.url());
         self.directory
-            .set_service(&did, "#tangled_knot", "TangledKnot", &self.host.url());
+            .set_service(&did, "#tangled_knot", "TangledKnot", &endpoint);
         did
     }
 
