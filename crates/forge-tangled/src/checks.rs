@@ -15,6 +15,7 @@ use crate::{
     Era, Origin, SpindleAnswers, Tangled, caps,
     dialect::Table,
     field_rename::{Answer, AnswerField},
+    json_field::null_as_default,
     pulls::{record::TangledPull, view::unread},
     repository::TangledRepository,
     xrpc_error,
@@ -31,8 +32,8 @@ const COMMITS: usize = 50;
 /// An answer of `sh.tangled.ci.queryPipelines`, with the newest pipelines first.
 #[derive(Debug, Deserialize)]
 struct Pipelines {
-    /// Missing from the answer if there are no pipelines.
-    #[serde(default)]
+    /// Missing from the answer, or `null`, if there are no pipelines.
+    #[serde(default, deserialize_with = "null_as_default")]
     pipelines: Vec<Pipeline>,
     #[serde(default)]
     cursor: Option<String>,
@@ -41,14 +42,14 @@ struct Pipelines {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Pipeline {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     commit: String,
     #[serde(default)]
     created_at: Option<Timestamp>,
     /// An open union in the lexicon, so unknown kinds of trigger are kept.
     #[serde(default)]
     trigger: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     workflows: Vec<Workflow>,
 }
 

@@ -17,6 +17,7 @@ use crate::{
     caps::{self, LIMITS},
     hints::comment_ids,
     ingest::Seen,
+    json_field::JsonField,
     malformed, page,
     pulls::{record::TangledPull, status::Writers, view::LocatedPull},
     records::{self, NewRecord, Record},
@@ -77,10 +78,10 @@ fn newest_round(pull: &TangledPull) -> usize {
 
 /// Returns the at-uri of the record that a comment is about.
 fn subject_of<'a>(value: &'a Map<String, Value>, fields: &ShFields) -> Option<&'a str> {
-    let uri = value.get(&*fields.subject).and_then(|at| at.get("uri"));
+    let uri = value.field(&fields.subject).and_then(|at| at.field("uri"));
     let older = || {
-        let pull = value.get(&*fields.old_pull);
-        pull.or_else(|| value.get(&*fields.old_issue))
+        let pull = value.field(&fields.old_pull);
+        pull.or_else(|| value.field(&fields.old_issue))
     };
     uri.or_else(older)?.as_str()
 }
@@ -102,8 +103,7 @@ fn check_subject(
 
 /// Returns true if a comment is not a reply.
 pub(crate) fn is_first(record: &Record, fields: &ShFields) -> bool {
-    let reply = record.value.get(&*fields.reply_to);
-    reply.is_none_or(Value::is_null)
+    record.value.field(&fields.reply_to).is_none()
 }
 
 impl Tangled {

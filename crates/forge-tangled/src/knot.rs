@@ -9,6 +9,7 @@ use crate::{
     Dialects, Era, KnotAnswers, Tangled,
     field_rename::{self, Answer, AnswerField},
     hints::AS_PATCH,
+    json_field::null_as_default,
     patch::has_too_many_parts,
     repository::TangledRepository,
     xrpc::Xrpc,
@@ -111,7 +112,7 @@ struct CheckAnswer {
 
 #[derive(Debug, Deserialize)]
 struct Conflict {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     filename: String,
 }
 

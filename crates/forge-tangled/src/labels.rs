@@ -18,7 +18,9 @@ use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Dialects, ShFields, Tangled, lexicon,
+    Dialects, ShFields, Tangled,
+    json_field::JsonField,
+    lexicon,
     pulls::{list::is_unknown_owner, status::Writers, view::unread},
     records::{self, NewRecord, Record},
     related_records,
@@ -504,7 +506,7 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
     if record.created_at(&fields.op_at).is_none() {
         return Some("it has no creation time, and its record key contains none");
     }
-    let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
+    let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.field(name));
     if parts.iter().flatten().any(|part| !part.is_array()) {
         return Some("its added or deleted labels are not a list");
     }

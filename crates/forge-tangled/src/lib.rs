@@ -49,6 +49,7 @@ mod ingest_rules;
 mod ingested_collections;
 mod ingestion_report;
 mod issues;
+mod json_field;
 mod knot;
 mod knot_records;
 mod label_definitions;

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::{
     Era, IndexFields, Tangled,
     hints::from_start,
+    json_field::JsonField,
     malformed::Skipped,
     read_limits::{self, Budget},
     records::{self, Listing, PAGE, Record},
@@ -978,8 +979,8 @@ async fn collaborators_at(
         for (place, item) in page.items.iter().enumerate() {
             let name = &*fields.collaborator;
             let named = item
-                .get(name)
-                .or_else(|| item.get("value")?.get(name))
+                .field(name)
+                .or_else(|| item.get("value")?.field(name))
                 .and_then(Value::as_str);
             let Some(named) = named else {
                 let why = format!("`items[{place}]`: missing field `{name}`");

@@ -4,7 +4,7 @@ use forge_core::{
     AtUri, Error, ErrorKind, Hint, Noun, Outcome, Result, Step, Timestamp, Warning, model::Comment,
     text::one_line,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     Tangled,
@@ -12,6 +12,7 @@ use crate::{
     comments,
     hints::{AGAIN, comment_ids},
     inferred_names,
+    json_field::JsonField,
     pulls::view::LocatedPull,
     records::{self, NewRecord, Record},
     repository::TangledRepository,
@@ -94,11 +95,11 @@ impl Tangled {
             }
         };
         let same = |record: &&Record| {
-            let answered = record.value.get(&*fields.reply_to);
+            let answered = record.value.field(&fields.reply_to);
             tickets::subject(record, names) == Some(&subject.uri)
                 && editor(record, names) == Some(viewer)
                 && markdown(&record.value, &fields.body, names) == Some(body)
-                && answered.is_none_or(Value::is_null)
+                && answered.is_none()
                 && goes_with(record)
         };
         if let Some(there) = all.records.iter().find(same) {

@@ -22,6 +22,7 @@ use crate::{
     caps::LIMITS,
     hints::{AGAIN, OTHER_HEAD},
     inferred_names::{self, Spelling},
+    json_field::JsonField,
     knot::no_branch,
     knot_records::check_fields_kept,
     pulls::{
@@ -487,7 +488,7 @@ impl Tangled {
         let found: Value = knot.query(method, &params).await?;
         let said = &names.answers.knot;
         let common = found.get(&*said.common).and_then(|commit| {
-            let oid = commit.get(&*said.common_oid).unwrap_or(commit);
+            let oid = commit.field(&said.common_oid).unwrap_or(commit);
             oid.as_str()
                 .filter(|oid| is_full_oid(oid))
                 .map(str::to_owned)

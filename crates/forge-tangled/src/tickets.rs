@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::{
     Dialects, Tangled,
     hints::list_pulls,
+    json_field::JsonField,
     malformed,
     patch::{Patch, has_too_many_parts},
     pulls::record::{Content, Round, TangledPull},
@@ -93,12 +94,12 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
         let text = format!("skipped in {}: {what}", record.uri);
         warnings.push(Warning::new(text));
     };
-    let state_of = value.get(&*fields.state);
+    let state_of = value.field(&fields.state);
     if state_of.is_some_and(|word| !word.is_string()) {
         odd("the state, which is not a text".to_owned());
     }
-    let body = value.get(&*fields.body);
-    if body.is_some_and(|b| !b.is_null()) && markdown(value, &fields.body, names).is_none() {
+    let body = value.field(&fields.body);
+    if body.is_some() && markdown(value, &fields.body, names).is_none() {
         odd("the description, which has no text".to_owned());
     }
     let mut list = |name: &str| match value.get(name) {

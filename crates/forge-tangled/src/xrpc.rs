@@ -12,13 +12,14 @@ use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Secret, Timestamp, call};
 use forge_http::{Body, BodyMax, Http, Idempotency, MAX_REDIRECTS, MaxRetries};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
     Origin,
     address_policy::{Guard, NamedBy},
     field_rename::{self, Answer},
+    json_field::null_as_default,
     read_limits::{
         MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, MAX_COMPARISON_WEIGHT, MAX_SESSION,
         ReadLimits,
@@ -32,14 +33,10 @@ pub(crate) type Params<'a> = &'a [(&'a str, &'a str)];
 /// The body of every XRPC failure.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct XrpcFailure {
-    #[serde(default, deserialize_with = "or_empty")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub error: String,
-    #[serde(default, deserialize_with = "or_empty")]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub message: String,
-}
-
-fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
-    Ok(Option::deserialize(d)?.unwrap_or_default())
 }
 
 /// Client of a service, with or without a token. Atrium sends its requests through this client.

@@ -24,6 +24,7 @@ use crate::{
     KnotAnswers, Tangled, blocking,
     field_rename::{Answer, AnswerField},
     identity::AccountIdentity,
+    json_field::null_as_default,
     knot::{Checked, no_branch},
     patch::Patch,
     repository::TangledRepository,
@@ -67,7 +68,7 @@ struct Blob {
     encoding: Option<String>,
     #[serde(default)]
     size: Option<usize>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     file_too_large: bool,
 }
 

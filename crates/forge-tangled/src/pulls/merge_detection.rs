@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::view::LocatedPull;
 use crate::{
     KnotAnswers, Tangled, applied,
+    json_field::JsonField,
     patch::{self, Patch, PatchMail},
     repository::TangledRepository,
 };
@@ -483,7 +484,7 @@ fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
         collect_commits(value, names, &mut found);
         found
     };
-    match answer.get(&*names.commits).unwrap_or(answer).as_array() {
+    match answer.field(&names.commits).unwrap_or(answer).as_array() {
         Some(list) => list.iter().map(|it| read(it).into_iter().next()).collect(),
         None => read(answer).into_iter().map(Some).collect(),
     }

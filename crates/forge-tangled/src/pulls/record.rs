@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning, is_full_oid};
 use serde_json::Value;
 
-use crate::{ShFields, cid, records::Record, repository::TangledRepository};
+use crate::{ShFields, cid, json_field::JsonField, records::Record, repository::TangledRepository};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -146,7 +146,7 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
     if let Some(rounds) = listed {
         return rounds.iter().map(|value| round(value, fields)).collect();
     }
-    let content = match (value.get(&*fields.patch_blob), value.get(&*fields.patch)) {
+    let content = match (value.field(&fields.patch_blob), value.field(&fields.patch)) {
         (Some(blob), _) => blob_content(blob),
         (None, Some(Value::String(patch))) => Content::Text {
             patch: patch.clone(),
@@ -181,7 +181,7 @@ pub(super) fn round(value: &Value, fields: &ShFields) -> Round {
     Round {
         created_at: at.and_then(|t| t.parse().ok()),
         content: value
-            .get(&*fields.patch_blob)
+            .field(&fields.patch_blob)
             .map_or(Content::Missing, blob_content),
     }
 }

@@ -32,6 +32,7 @@ mod kill;
 mod links;
 mod merge;
 mod moved;
+mod null_fields;
 mod old_comments;
 mod opt_in;
 mod pins;
