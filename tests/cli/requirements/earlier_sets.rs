@@ -1,4 +1,4 @@
-//! The requirements and corrections of sets 000 and 001. A row without a test has a note on what
+//! The requirements and corrections of sets 000, 001 and 003. A row without a test has a note on what
 //! replaced it. The file also tests requirements that no other file tests.
 
 use forge_core::{
@@ -125,8 +125,9 @@ pub const PULL_REQUESTS: &[Row] = &[
         "R-000-26",
         "descriptions say how to recover",
         Some(
-            "Every failure ends in `Recovery:` and the call that does it; `tests/mcp/hints` and \
-             `tests/cli/hint_situations` hold them, and `tests/mcp/surface` the descriptions.",
+            "A failure that has a recovery ends in `Recovery:` and the call that does it; \
+             `tests/mcp/hints` and `tests/cli/hint_situations` hold them, and `tests/mcp/surface` \
+             the descriptions.",
         ),
     ),
     (
@@ -204,7 +205,7 @@ pub const WORKFLOW: &[Row] = &[
     ("R-001-13", "a command with or without its prefix", None),
     (
         "R-001-14",
-        "a refusal is what, why and the exact retry, on one line",
+        "a refusal is what, why and the exact retry",
         None,
     ),
     ("R-001-15", "ten refusals", None),
@@ -257,6 +258,101 @@ pub const WORKFLOW: &[Row] = &[
             "Names of phases are data of the definition (`phase`); the presets have one name for each \
              (C-001-3).",
         ),
+    ),
+];
+
+pub const TANGLED: &[Row] = &[
+    (
+        "R-003-1",
+        "the commands and parameters of `gh pr`, and no others for the same thing",
+        Some(
+            "The commands are those of every forge. `tests/peers` compares their flags and output \
+             with the real gh; what a forge lacks is a capability in \
+             `docs/reference/capabilities.md`.",
+        ),
+    ),
+    (
+        "R-003-2",
+        "a pull request is created as a record, with its labels",
+        None,
+    ),
+    ("R-003-3", "title, text and labels are edited", None),
+    (
+        "R-003-4",
+        "a list by state, label, base and head branch",
+        None,
+    ),
+    (
+        "R-003-5",
+        "the fields of one pull request, and its patch",
+        None,
+    ),
+    (
+        "R-003-6",
+        "close, reopen and merge set the state; a draft becomes ready",
+        Some(
+            "tangled has no drafts: the title can say so with `hosts.<host>.draft_marker` (C-003-10).",
+        ),
+    ),
+    (
+        "R-003-7",
+        "the fields of the records of 2025",
+        Some(
+            "These records are read (`crates/forge-tangled/src/pulls/record`); new ones have the \
+             form of 2026 (C-003-7).",
+        ),
+    ),
+    (
+        "R-003-8",
+        "the newest status that counts is the state, and open without one",
+        None,
+    ),
+    (
+        "R-003-9",
+        "numbers of pull requests, and their page on the web",
+        Some(
+            "The at-uri names a pull request. A number is read from the web page where that has \
+             one, and a URL with a number is accepted (C-003-6).",
+        ),
+    ),
+    (
+        "R-003-10",
+        "labels by name in any case; an unknown one is refused before a record is written",
+        None,
+    ),
+    (
+        "R-003-11",
+        "the history of states; resources of the server",
+        Some(
+            "`pr view --history` and `include=history` have the history. A pull request and its \
+             diff are resources by their URL for every forge: `docs/reference/mcp.md`.",
+        ),
+    ),
+    (
+        "R-003-12",
+        "issues of a pull request, and pull requests of an issue",
+        Some(
+            "They are sections of the views, `linked_issues` and `closing_pulls`: \
+             `tests/cli/tangled/issues::closing_pulls_of_issues_need_no_links`.",
+        ),
+    ),
+    (
+        "R-003-13",
+        "what the first version leaves out: forks, comments, diffs, checks",
+        Some("All of these are built by now; `docs/reference/capabilities.md` has the rest."),
+    ),
+    (
+        "R-003-14",
+        "a warning that no index takes the records in",
+        Some(
+            "Each write says whether the index shows it, in one of five words: \
+             `docs/reference/tangled-ingestion.md`, held by `tests/cli/tangled/words` and `matrix`.",
+        ),
+    ),
+    (
+        "R-003-15",
+        "the names of accounts in the environment, and of repositories",
+        None,
     ),
 ];
 
@@ -452,6 +548,55 @@ pub const CORRECTIONS: &[Row] = &[
         None,
     ),
     ("C-001-23", "a last state closes the issue", None),
+    (
+        "C-003-1",
+        "a state is written as a full token; its last part is read, and unknown tokens decide nothing",
+        None,
+    ),
+    (
+        "C-003-2",
+        "`pr ready` is one of the operations",
+        Some(
+            "It is a command like the others, and a capability: tangled has no drafts (C-003-10).",
+        ),
+    ),
+    (
+        "C-003-3",
+        "the base is the default branch, not `main`",
+        None,
+    ),
+    ("C-003-4", "times are compared as instants", None),
+    (
+        "C-003-5",
+        "statuses of the author, the owner and collaborators count, from wherever they are",
+        None,
+    ),
+    ("C-003-6", "the at-uri names a pull request", None),
+    (
+        "C-003-7",
+        "a round is a packed patch, and a record names the DID of the repository",
+        None,
+    ),
+    (
+        "C-003-8",
+        "a merge moves the branch before the status",
+        None,
+    ),
+    (
+        "C-003-9",
+        "a write is compared with the index, and no success is claimed without it",
+        Some("As R-003-14."),
+    ),
+    (
+        "C-003-10",
+        "a draft, a review and a method that tangled lacks are refused",
+        Some("`tests/cli/tangled/opt_in::disabled_feature_is_refused_with_config_key`"),
+    ),
+    (
+        "C-003-11",
+        "a filter that the index lacks is applied until the list is full",
+        None,
+    ),
 ];
 
 #[test]

@@ -10,6 +10,7 @@ mod issues;
 mod lists;
 mod matrix;
 mod opt_in;
+mod requirements;
 mod rounds;
 mod said_merged;
 mod tickets;
