@@ -368,11 +368,163 @@ fn push_without_git_login_uses_token_at_its_origin() {
         assert!(pushes.all(|status| status == 401), "{sent:?}");
         git(&["config", "--unset", key]);
     }
-    let _ = create().success().says("Pushed 'topic' to origin");
+    let _ = create().success().says("Pushed topic -> origin/topic");
     // git stores an accepted login with each of its helpers.
     let asked = fs::read_to_string(asked).unwrap();
     assert!(asked.lines().all(|operation| operation == "get"), "{asked}");
     assert_eq!(hub.double.seed().pull_of(REPO, 1).head_branch, "topic");
+}
+
+/// `git switch -c topic origin/main` and `push.default=upstream` make `git push` write to `main`.
+#[test]
+fn create_push_writes_to_no_branch_of_others() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        for branch in ["develop", "release-1", "stable", "lower"] {
+            seed.commit(REPO, branch, &[(branch, Some("1\n"))], branch);
+        }
+        seed.protect(REPO, "release-1", Protection::default());
+        for (head, base) in [("feature", "stable"), ("lower", "main")] {
+            seed.open_pull(
+                REPO,
+                &PullSeed {
+                    author: "grace",
+                    title: head,
+                    head,
+                    base,
+                    ..PullSeed::default()
+                },
+            );
+        }
+    }
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+        let run = hub.as_ada(hub.scratch.run(git_program()));
+        run.args([&who[..], args].concat()).dir(&dir).text()
+    };
+    git(&["config", "push.default", "upstream"]);
+    let create = ["pr", "create", "--push", "-t", "T", "-b", "B"];
+    for (local, upstream, flags, why) in [
+        (
+            "from-main",
+            "main",
+            ["-B", "develop"],
+            "the default branch of ",
+        ),
+        ("from-base", "develop", ["-B", "develop"], "the base branch"),
+        ("hotfix", "release-1", ["-B", "main"], "a protected branch"),
+        (
+            "from-stable",
+            "stable",
+            ["-B", "main"],
+            "the base branch of ",
+        ),
+        (
+            "on-lower",
+            "lower",
+            ["--depends-on", "lower"],
+            "possibly the branch of the pull request below",
+        ),
+    ] {
+        git(&[
+            "switch",
+            "--quiet",
+            "-c",
+            local,
+            &format!("origin/{upstream}"),
+        ]);
+        git(&["commit", "--quiet", "--allow-empty", "-m", local]);
+        let tip = || git(&["ls-remote", "origin", &format!("refs/heads/{upstream}")]);
+        let before = tip();
+        let created = hub.forge(&create).args(flags).dir(&dir).output().success();
+        let said = created.stderr_text();
+        assert!(
+            said.contains(&format!("Pushed {local} -> origin/{local}")),
+            "{said}"
+        );
+        assert!(said.contains(why), "{local}: {said}");
+        assert_eq!(tip(), before, "{local}");
+        let heads: Vec<String> = hub
+            .double
+            .seed()
+            .pulls_of(REPO)
+            .iter()
+            .map(|pull| pull.head_branch.clone())
+            .collect();
+        assert!(heads.contains(&local.to_owned()), "{heads:?}");
+    }
+    // A branch that nobody else uses is the head, as configured.
+    git(&[
+        "switch",
+        "--quiet",
+        "--no-track",
+        "-c",
+        "mine",
+        "origin/main",
+    ]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "mine"]);
+    git(&["config", "branch.mine.remote", "origin"]);
+    git(&["config", "branch.mine.merge", "refs/heads/team/mine"]);
+    let created = hub.forge(&create).dir(&dir).output().success();
+    let said = created.stderr_text();
+    assert!(said.contains("Pushed mine -> origin/team/mine"), "{said}");
+}
+
+/// The author of a pull request chooses the name of its head branch.
+#[test]
+fn checkout_of_posing_head_makes_no_posing_branch() {
+    let hub = Hub::new();
+    let names = ["origin/main", "tags/v9", "heads/main", "FETCH_HEAD", "v1"];
+    for name in names {
+        let mut seed = hub.double.seed();
+        seed.commit(REPO, name, &[("evil", Some("1\n"))], "Evil");
+        seed.open_pull(
+            REPO,
+            &PullSeed {
+                author: "grace",
+                title: name,
+                head: name,
+                ..PullSeed::default()
+            },
+        );
+    }
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+        let run = hub.as_ada(hub.scratch.run(git_program()));
+        run.args([&who[..], args].concat()).dir(&dir).text()
+    };
+    git(&["tag", "v1", "origin/main"]);
+    let main = git(&["rev-parse", "origin/main"]);
+    for (n, name) in names.iter().enumerate() {
+        let number = (n + 1).to_string();
+        let checkout = hub.forge(&["pr", "checkout", &number]).dir(&dir);
+        let said = checkout.output().success().stderr_text();
+        assert!(
+            said.contains(&format!("no local branch is named '{name}'")),
+            "{said}"
+        );
+        let current = git(&["symbolic-ref", "--short", "HEAD"]);
+        assert_eq!(current.trim(), format!("pull-{number}"), "{name}");
+    }
+    assert_eq!(git(&["rev-parse", "origin/main"]), main);
+    // A person may choose such a name.
+    let named = ["pr", "checkout", "1", "--branch", "origin/x"];
+    hub.forge(&named).dir(&dir).ok();
+}
+
+#[test]
+fn update_of_branch_of_others_is_a_warning() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.commit(REPO, "main", &[("m", Some("m\n"))], "More");
+    drop(seed);
+    let update = ["pr", "update-branch", "1", R[0], R[1]];
+    let said = hub.forge(&update).output().success().stderr_text();
+    let why = "'work' is a branch of github.localhost/octo/tools, and grace is the author";
+    assert!(said.contains(why), "{said}");
 }
 
 #[test]
@@ -380,8 +532,9 @@ fn close_of_closed_pull_keeps_every_branch() {
     let hub = Hub::with_pull();
     let dir = hub.clone();
     let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
         let run = hub.as_ada(hub.scratch.run(git_program()));
-        run.args(args).dir(&dir).text()
+        run.args([&who[..], args].concat()).dir(&dir).text()
     };
     git(&["switch", "--quiet", "work"]);
     let remote = || git(&["ls-remote", "--heads", "origin", "work"]);
@@ -553,7 +706,7 @@ fn failed_create_names_the_cause_and_makes_nothing() {
         let out = hub.forge(&create).args(more).dir(&dir).output().exits(1);
         assert!(out.stderr_text().contains(part), "{part}: {out:?}");
     };
-    say(&[], "git push -u origin topic");
+    say(&[], "git push -u origin topic:refs/heads/topic");
     let main = hub.scratch.run(git_program()).dir(&dir);
     main.args(["switch", "--quiet", "main"]).ok();
     say(&["-B", "main"], "on a new branch");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
-    world::{Called, MODERN, Wire, column},
+    world::{Called, MODERN, User, Wire, column},
 };
 
 impl Hub {
@@ -942,4 +942,51 @@ fn issue_list_search_finds_matching_issues() {
         let issues = list.data()["issues"].as_array().unwrap();
         assert_eq!(issues.len(), found, "{}", list.text());
     }
+}
+
+/// Everybody can open a pull request from a branch of others.
+#[test]
+fn update_of_branch_of_others_needs_confirmation() {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        seed.fork(REPO, "grace");
+        for head in ["grace:own", "mine"] {
+            let author = if head == "mine" { "ada" } else { "grace" };
+            seed.open_pull(
+                REPO,
+                &PullSeed {
+                    author,
+                    title: head,
+                    head,
+                    ..PullSeed::default()
+                },
+            );
+        }
+        seed.commit(REPO, "main", &[("m", Some("m\n"))], "More");
+    }
+    let before = hub.double.seed().pull_of(REPO, 1).head_oid.clone();
+    let mut wire = hub.server(&["--write"]);
+    let update = |number: u64| json!({"repo": REPO, "number": number});
+    wire.user = User::Declines;
+    wire.call("pr_update_branch", update(1)).fails("cancelled");
+    let question = wire.asked[0].clone();
+    for part in [
+        "Merge main into work",
+        "belongs to the author grace",
+        "octo/tools",
+    ] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    assert_eq!(hub.double.seed().pull_of(REPO, 1).head_oid, before);
+    wire.user = User::Absent;
+    // The branch is in the author's fork, or the viewer is the author.
+    wire.asked.clear();
+    for number in [2, 3] {
+        wire.call("pr_update_branch", update(number)).ok();
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    wire.user = User::Agrees;
+    wire.call("pr_update_branch", update(1)).ok();
+    assert_eq!(wire.asked.len(), 1);
 }

@@ -169,7 +169,8 @@ fn remote_and_linked_work_tree_resolve_to_repository() {
         (&clone, vec![text(&bare), text(&clone)]),
         (&linked, vec![text(&linked), text(own)]),
     ] {
-        let mut wire = server(&world, dir, MODERN, &[]);
+        let listed = ["--allow-path", bare.to_str().unwrap()];
+        let mut wire = server(&world, dir, MODERN, &listed);
         let found = wire.call("pr_list", json!({})).ok();
         assert_eq!(found.data()["pull_requests"][0]["number"], "1");
         for name in names {
@@ -185,4 +186,116 @@ fn remote_and_linked_work_tree_resolve_to_repository() {
         let found = view(&mut wire, &name);
         assert_ne!(found["isError"], true, "{name}: {found}");
     }
+}
+
+/// An archive that a person unpacked brings its own `.git`.
+#[test]
+fn configuration_of_start_directory_names_no_other_repository() {
+    let world = World::with_feature();
+    let other = world.scratch.repository("other");
+    open_pull(&world, other.path(), "Secret title");
+    let other = text(&other.path().canonicalize().unwrap());
+    for (n, (key, value)) in [
+        ("remote.origin.url", other.clone()),
+        ("remote.origin.url", format!("file://{other}")),
+        ("remote.origin.url", "../other/.git".to_owned()),
+        ("forge.repo", format!("local:{other}")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let archive = world.scratch.repository(&format!("archive{n}"));
+        git(archive.path(), &["config", key, &value]);
+        let mut wire = server(&world, archive.path(), MODERN, &[]);
+        for args in [json!({}), json!({"repo": other})] {
+            let refused = wire.call("pr_list", args).fails("permission_denied");
+            let refused = refused.says("--allow-path").0.to_string();
+            assert!(!refused.contains("Secret"), "{key}: {refused}");
+        }
+        let listed = ["--allow-path", other.as_str()];
+        let mut wire = server(&world, archive.path(), MODERN, &listed);
+        wire.call("pr_list", json!({"repo": other})).ok();
+    }
+}
+
+#[test]
+fn git_file_of_unpacked_archive_leads_nowhere() {
+    let world = World::with_feature();
+    let other = world.scratch.repository("other");
+    open_pull(&world, other.path(), "Secret title");
+    let other = other.path().canonicalize().unwrap();
+    let archive = world.scratch.path("archive");
+    std::fs::create_dir(&archive).unwrap();
+    let link = format!("gitdir: {}\n", other.join(".git").display());
+    std::fs::write(archive.join(".git"), link).unwrap();
+    for lists in [&[][..], &["--allow-path", archive.to_str().unwrap()]] {
+        let mut wire = server(&world, &archive, MODERN, lists);
+        for args in [
+            json!({}),
+            json!({"repo": text(&archive)}),
+            json!({"repo": text(&other)}),
+        ] {
+            let refused = wire.call("pr_list", args).fails("permission_denied").0;
+            assert!(!refused.to_string().contains("Secret"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn guarded_repository_borrows_no_unlisted_objects() {
+    let world = World::with_feature();
+    let other = world.scratch.repository("other");
+    open_pull(&world, other.path(), "Secret title");
+    std::fs::create_dir(world.scratch.path("srv")).unwrap();
+    let archive = world.scratch.repository("srv/archive");
+    let archive = archive.path();
+    let objects = other.path().canonicalize().unwrap().join(".git/objects");
+    let list = archive.join(".git/objects/info/alternates");
+    std::fs::create_dir_all(list.parent().unwrap()).unwrap();
+    let all = text(&world.scratch.path("srv")) + "/*";
+    let repo = json!({"repo": text(archive)});
+    let listed = ["--allow-path", all.as_str()];
+    let mut wire = world.server(MODERN, &listed);
+    wire.call("pr_list", repo.clone()).ok();
+    for lines in [
+        format!("{}\n", objects.display()),
+        "../../../../other/.git/objects\n".to_owned(),
+        format!("# a comment\n{}\n", objects.display()),
+        format!("\"{}\"\n", objects.display()),
+    ] {
+        std::fs::write(&list, lines).unwrap();
+        let refused = wire
+            .call("pr_list", repo.clone())
+            .fails("permission_denied");
+        let _ = refused.says("borrows objects");
+    }
+    std::fs::write(&list, format!("{}\n", objects.display())).unwrap();
+    for lists in [
+        vec![
+            "--allow-path",
+            all.as_str(),
+            "--allow-path",
+            other.path().to_str().unwrap(),
+        ],
+        vec!["--allow-path", archive.to_str().unwrap()],
+    ] {
+        let mut wire = world.server(MODERN, &lists);
+        wire.call("pr_list", repo.clone()).ok();
+    }
+    // Objects of the server's own repository may be borrowed.
+    let own = world
+        .git
+        .path()
+        .canonicalize()
+        .unwrap()
+        .join(".git/objects");
+    std::fs::write(&list, format!("{}\n", own.display())).unwrap();
+    let mut wire = world.server(MODERN, &listed);
+    wire.call("pr_list", repo.clone()).ok();
+    // A git directory that shares everything with another repository.
+    std::fs::remove_file(&list).unwrap();
+    let common = other.path().join(".git");
+    std::fs::write(archive.join(".git/commondir"), text(&common)).unwrap();
+    let refused = wire.call("pr_list", repo).fails("permission_denied");
+    assert!(!refused.0.to_string().contains("Secret"));
 }

@@ -277,7 +277,7 @@ fn create_push_pushes_and_sets_the_upstream() {
         "{made:?}"
     );
     assert!(
-        made.stderr_text().contains("Pushed 'late' to origin"),
+        made.stderr_text().contains("Pushed late -> origin/late"),
         "{made:?}"
     );
     let upstream = world.git(&["rev-parse", "--abbrev-ref", "late@{upstream}"]);

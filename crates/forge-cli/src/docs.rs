@@ -130,6 +130,7 @@ differences are intended.
 - `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
   request does not have; gh deletes that branch. `pr close -d` first switches to the base branch.
 - `pr update-branch` names the conflicting files in its error, if the forge names them.
+- `pr update-branch` asks before it changes a branch that is not the author's; on a pipe it warns.
 - `pr merge` and `pr update-branch` take `--leave-checkout`. The flag has an effect only on the local
   forge, if the branch that moves is checked out in a work tree of the repository.
 - `pr lock` of a locked pull request is not an error, and a new `--reason` replaces the old one. `pr lock` and
@@ -137,6 +138,10 @@ differences are intended.
 - `pr checkout` prints nothing on stdout; gh leaves git's own lines there.
 - `pr checkout` does not move a local branch whose upstream is not the head branch; `--branch` or
   `--force` does.
+- `pr checkout` of a head whose name already means something else to git (`origin/main`, a tag) makes
+  the branch `pull-N`; gh makes a branch that hides the other one.
+- `pr create` takes the branch of the same name as head, and pushes to it, if git's configuration
+  names the base, the default or a protected branch (`push.default=upstream`).
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. A write on GitHub or in a
   git repository is shown at once, and the flags have no effect there; on tangled, stderr says whether
   the index shows the write.

@@ -182,6 +182,10 @@ impl Repos for StubForge {
         unused()
     }
 
+    async fn branch_is_protected(&self, _: &RepoId, _: &str) -> Result<bool> {
+        unused()
+    }
+
     async fn repo_file(&self, _: &RepoId, _: &str, _: Option<&str>) -> Result<Option<PathContent>> {
         unused()
     }

@@ -426,6 +426,15 @@ impl Repo {
             .await
     }
 
+    /// Returns true if rules of the forge protect a branch; false for a missing branch.
+    pub async fn branch_is_protected(&self, branch: &str) -> Result<bool> {
+        self.client
+            .run(Op::BranchProtection, &self.id, vec![], || {
+                self.forge().branch_is_protected(&self.id, branch)
+            })
+            .await
+    }
+
     /// Returns the bytes of the file `path` at the branch, tag or commit `at`; `at` is the default
     /// branch if `None`. Returns `None` if the file does not exist.
     ///

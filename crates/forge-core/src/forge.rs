@@ -103,6 +103,13 @@ pub trait Repos: Send + Sync {
     /// The errors of [`Repos::repo`].
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 
+    /// Returns true if rules of the forge protect a branch. False for a missing branch, and always
+    /// on a forge without such rules.
+    ///
+    /// # Errors
+    /// The errors of [`Repos::repo`]. The protection is then unknown.
+    async fn branch_is_protected(&self, repo: &RepoId, branch: &str) -> Result<bool>;
+
     /// Returns the file or directory `path` at the branch, tag or commit `at`, or `None` if the
     /// path does not exist. If `at` is `None`, the default branch is read. An empty `path` is the
     /// root.

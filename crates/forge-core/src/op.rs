@@ -56,6 +56,8 @@ ops! {
     RepoView = "repo.view", Read, None;
     /// [`Repos::branches`](crate::Repos::branches)
     BranchList = "branch.list", Read, None;
+    /// [`Repos::branch_is_protected`](crate::Repos::branch_is_protected)
+    BranchProtection = "branch.protection", Read, None;
     /// [`Repos::repo_file`](crate::Repos::repo_file)
     RepoFile = "repo.file", Read, Some(Capability::RepoFile);
     /// [`Repos::push_edits`](crate::Repos::push_edits)

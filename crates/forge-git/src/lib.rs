@@ -18,6 +18,7 @@ mod git;
 mod merge;
 mod patch_trial;
 mod process;
+mod push;
 mod rebase;
 mod refname;
 mod remotes;
@@ -28,6 +29,7 @@ mod since;
 mod ssh;
 mod state_files;
 mod stream;
+mod taken_name;
 mod tracking;
 mod tree;
 mod tree_file;
@@ -45,6 +47,7 @@ pub use git::{Git, Output};
 pub use merge::Merged;
 pub use patch_trial::{PatchSource, PatchTrial, TreeChange, TreeStep, TrialResult};
 pub use process::without_secrets;
+pub use push::{ConfiguredBranch, PushTarget};
 pub use rebase::{Rebase, Rebased};
 pub use refname::{branch_problem, refname_problem};
 pub use remotes::{BranchConfig, GitConfig, Remote, path_of, root};
@@ -53,7 +56,10 @@ pub use shell::{command_line, quoted};
 pub use sign::Signing;
 pub use since::{TwoHeads, commit_is_gone, no_longer_changed};
 pub use ssh::ssh_host;
-pub use state_files::{MAX_STATE_FILE, git_dir_of, root_at, state_file, without_line_end};
+pub use state_files::{
+    MAX_STATE_FILE, borrowed_objects, git_dir_of, has_work_tree, root_at, state_file,
+    without_line_end,
+};
 pub use tracking::RemoteBranch;
 pub use tree::TreeEntry;
 pub use tree_file::{TreeFile, read_tree_file};

@@ -11,7 +11,8 @@ use forge_core::{
         RepoInfo,
     },
 };
-use http::Method;
+use http::{Method, StatusCode};
+use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -25,7 +26,7 @@ use crate::{
     },
     map,
     paged::MAX_PAGE_SIZE,
-    pulls::repo_route,
+    pulls::{SEGMENT, repo_route},
     repo_variables,
 };
 
@@ -58,6 +59,12 @@ struct Ref {
 #[derive(Deserialize)]
 struct TargetCommit {
     oid: String,
+}
+
+/// A branch in GitHub's REST API.
+#[derive(Deserialize)]
+struct ProtectedBranch {
+    protected: bool,
 }
 
 /// A fork in GitHub's REST API.
@@ -152,6 +159,24 @@ impl Repos for GitHub {
         result.next = next;
         result.total = total;
         Ok(result)
+    }
+
+    /// Reads the flag `protected`, which every reader of the repository sees
+    /// (docs.github.com/en/rest/branches/branches#get-a-branch).
+    async fn branch_is_protected(&self, repo: &RepoId, branch: &str) -> Result<bool> {
+        let branch = utf8_percent_encode(branch, SEGMENT);
+        let path = format!("{}/branches/{branch}", repo_route(repo)?);
+        let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
+        let about = self.api.error_context(false);
+        if status == StatusCode::NOT_FOUND {
+            return Ok(false);
+        }
+        if !status.is_success() {
+            return Err(error::from_http(about, status, &headers, &bytes));
+        }
+        let found: ProtectedBranch = serde_json::from_slice(&bytes)
+            .map_err(|e| about.misread("the protection of the branch", &e))?;
+        Ok(found.protected)
     }
 
     async fn repo_file(

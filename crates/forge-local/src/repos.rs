@@ -68,6 +68,11 @@ impl Repos for Local {
         paging::slice(all.collect(), &page, &"branches")
     }
 
+    async fn branch_is_protected(&self, repo: &RepoId, _: &str) -> Result<bool> {
+        self.check(repo)?;
+        Ok(false)
+    }
+
     async fn repo_file(
         &self,
         repo: &RepoId,

@@ -153,6 +153,10 @@ impl Repos for Tangled {
         Err(caps::refusal(Capability::BranchPush))
     }
 
+    async fn branch_is_protected(&self, _: &RepoId, _: &str) -> Result<bool> {
+        Ok(false)
+    }
+
     async fn repo_file(
         &self,
         repo: &RepoId,

@@ -13,7 +13,7 @@ use forge_core::{
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
-use forge_git::{Git, Merged, Rebase, Rebased, Signing};
+use forge_git::{Git, Merged, PushTarget, Rebase, Rebased, Signing, command_line};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -34,7 +34,6 @@ use crate::{
 
 /// Time that a knot gets to detect a pushed merge by itself.
 const MERGE_DETECTION_TIME: Duration = Duration::from_secs(2);
-const PUSH: &str = "push to the target branch";
 const RECORD: &str = "record the merge";
 
 /// State of the target branch after a merge.
@@ -42,6 +41,8 @@ struct LandedRound {
     tip: String,
     /// True if the branch had the change before this call.
     earlier: bool,
+    /// What was pushed where: `<commit> -> origin/main`.
+    route: String,
 }
 
 impl Tangled {
@@ -121,7 +122,13 @@ impl Tangled {
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
         }
-        let landed = LandedRound { tip, earlier };
+        let target = PushTarget::of_merge(&clone.remote, &pull.base);
+        let route = target.route(&tip);
+        let landed = LandedRound {
+            tip,
+            earlier,
+            route,
+        };
         self.record_ticket_merge(located, landed).await
     }
 
@@ -237,19 +244,10 @@ impl Tangled {
         tip: &str,
     ) -> Result<()> {
         let (repository, base) = (&located.repository, &located.pull.base);
-        let lease = format!("--force-with-lease=refs/heads/{base}:{}", before.hash);
-        let change = format!("{tip}:refs/heads/{base}");
-        let args = [
-            "push",
-            "--quiet",
-            &lease,
-            "--end-of-options",
-            &clone.remote,
-            &change,
-        ];
+        let target = PushTarget::of_merge(&clone.remote, base);
         let remote = git.for_remote().await?;
         forge_core::call::write_begins();
-        let pushed = remote.run_with_locks(args, b"").await?;
+        let pushed = remote.push_commit(tip, &target, &before.hash).await?;
         let after = self.branch(repository, base).await;
         if let Ok(Some(after)) = &after
             && after.hash == tip
@@ -274,10 +272,11 @@ impl Tangled {
         let again = |hint: Hint| hint.with_action(merge(&located.pull.record.uri));
         let actual = match after {
             Ok(Some(after)) if failed && after.hash == before.hash => {
+                let refspec = format!("HEAD:refs/heads/{base}");
+                let push = ["git", "push", &clone.remote, &refspec, "--dry-run"];
                 let hint = Hint::from(format!(
-                    "check that `git push {} HEAD:refs/heads/{base} --dry-run` works in {}, then \
-                     merge again; nothing was merged",
-                    clone.remote,
+                    "check that `{}` works in {}, then merge again; nothing was merged",
+                    command_line(push),
                     clone.dir.display()
                 ));
                 return Err(said.with_hint(again(hint)));
@@ -321,7 +320,7 @@ impl Tangled {
                 "the branch already had the change; only the state of the ticket was missing",
             ));
         } else {
-            steps.push(Step::new(PUSH, true));
+            steps.push(Step::new(format!("push {}", landed.route), true));
         }
         let mut told = Vec::new();
         let recorded = self
@@ -502,10 +501,10 @@ async fn check_every_commit_shown(
          newest round has commits that '{}' lacks; nothing was merged",
         one_line(&pull.base)
     );
-    let range = format!("{target}..{base}");
+    let log = command_line(["git", "log", &format!("{target}..{base}")]);
     Err(
         Error::precondition(Precondition::Rule, message).with_hint(Hint::from(format!(
-            "look at the commits below the base with `git log {range}` in {}",
+            "look at the commits below the base with `{log}` in {}",
             clone.dir.display()
         ))),
     )
@@ -633,13 +632,14 @@ fn pushed_unseen(clone: &LocalClone, located: &LocatedPull, tip: &str, error: Er
     let why = error.message();
     let message =
         format!("{tip} was pushed to '{base}', but the push could not be verified: {why}");
+    let refname = format!("refs/heads/{}", pull.base);
+    let look = command_line(["git", "ls-remote", &clone.remote, &refname]);
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
         .with_hint(
             Hint::from(format!(
-                "look at the branch with `git ls-remote {} refs/heads/{base}` in {}, then merge \
-                 again: a pushed merge is recorded, and not pushed once more",
-                clone.remote,
+                "look at the branch with `{look}` in {}, then merge again: a pushed merge is \
+                 recorded, and not pushed once more",
                 clone.dir.display()
             ))
             .with_action(merge(&pull.record.uri)),

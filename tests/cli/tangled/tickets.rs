@@ -63,7 +63,10 @@ fn unpushed_branch_is_refused_on_1_0_knot() {
     let refused = t.forge_in(clone, &t.alice, &create).output().exits(1);
     let said = refused.stderr_text();
     assert!(said.contains("has no branch 'mine'"), "{said}");
-    assert!(said.contains("git push -u origin mine"), "{said}");
+    assert!(
+        said.contains("git push -u origin mine:refs/heads/mine"),
+        "{said}"
+    );
     assert!(!said.contains("from this clone"), "{said}");
 }
 

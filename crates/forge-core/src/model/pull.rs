@@ -10,7 +10,7 @@ use super::{
     Mergeability, Milestone, ProjectItem, RepoNode, Review, ReviewCounts, ReviewDecision, Reviewer,
     Thread,
 };
-use crate::{Hint, Ingestion, PrId, PrKey, RepoId, Timestamp};
+use crate::{Hint, Ingestion, PrId, PrKey, RepoId, Timestamp, pull_filter::same_login};
 
 /// State of a pull request. A draft is open and also has `draft` set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -285,6 +285,21 @@ impl PullRequest {
         let head = self.head_repo.as_ref()?;
         let (owner, _) = head.owner_and_name()?;
         self.is_cross_repository().then_some(owner)
+    }
+
+    /// Returns true if the head branch belongs to the author: its repository is the author's, or
+    /// `viewer` is the author. The forge does not say who made a branch of a shared repository, and
+    /// everybody can open a pull request from a branch of others.
+    #[must_use]
+    pub fn head_is_authors(&self, viewer: Option<&Actor>) -> bool {
+        let is_author = |login: &str| same_login(login, &self.author.login);
+        let owner = match (&self.unknown_head_owner, &self.head_repo) {
+            (Some(owner), _) => Some(owner.login.as_str()),
+            (None, Some(head)) => head.owner_and_name().map(|(owner, _)| owner),
+            (None, None) if self.head_repo_is_unknown => None,
+            (None, None) => self.id.repo.owner_and_name().map(|(owner, _)| owner),
+        };
+        owner.is_some_and(is_author) || viewer.is_some_and(|viewer| is_author(&viewer.login))
     }
 
     /// Counts the reviews in [`Self::latest_reviews`].

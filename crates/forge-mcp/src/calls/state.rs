@@ -252,12 +252,25 @@ impl ServerState {
             Ok(gate.trust(id))
         });
         let trust = trust.await?;
+        if trust.is_guarded() {
+            self.check_borrowed_objects(id).await?;
+        }
         let mut policy = self.policy(write);
         policy.trust = trust;
         let repo = self.0.forges.open(id, policy).await?;
         self.learn_own(repo.id()).await?;
         self.check_opened(&repo, write).await?;
         Ok(repo)
+    }
+
+    async fn check_borrowed_objects(&self, id: &RepoId) -> Result<()> {
+        let check = |gate: &AccessGate, id: &RepoId| gate.check_borrowed_objects(id);
+        if self.ask_gate(id, check).await.is_ok() {
+            return Ok(());
+        }
+        // The lender can be an own directory of the server.
+        self.0.gate.learn_own(self.own_directories()).await;
+        self.ask_gate(id, check).await
     }
 
     /// Runs a check of [`AccessGate`] on a thread that may block, because the check resolves
@@ -294,25 +307,19 @@ impl ServerState {
     /// Returns the directories that calls may access although neither `--allow-repo` nor
     /// `--allow-path` lists them:
     /// - the server's start directory, and the repository that contains it
-    /// - a local directory, if the remote or the configuration there names one as the repository
     /// - the repositories to which listed work trees belong
+    ///
+    /// What the configuration of such a repository names is not allowed: a path of a remote,
+    /// `forge.repo`, or a `.git` file that leads to a repository without this work tree. An archive
+    /// that a person unpacked could have them.
     async fn own_directories(&self) -> Vec<PathBuf> {
-        let root = async |dir: &Path| {
-            let place = WorkingDir::at(dir, Trust::Guarded);
-            forge_git::root(place.git()).await.ok()
-        };
         let mut own = Vec::new();
         if self.0.options.repos.is_empty() {
-            let dir = &self.0.options.dir;
-            let (default, root) = tokio::join!(self.repo_id(None), root(dir));
-            own.extend([dir.clone()]);
-            own.extend(root);
-            if let Ok(RepoPath::Dir(path)) = default.map(|id| id.path) {
-                own.push(path);
-            }
+            own.push(self.0.options.dir.clone());
+            own.extend(repository_of(&self.0.options.dir).await);
         }
         for dir in self.0.gate.linked() {
-            own.extend(root(dir).await);
+            own.extend(repository_of(dir).await);
         }
         own.iter().map(|path| canonical(path)).collect()
     }
@@ -406,4 +413,16 @@ impl ServerState {
         policy.trust = Trust::Named;
         policy
     }
+}
+
+/// Returns the repository that has `dir` in one of its work trees. The person who sets `GIT_DIR`
+/// chose the repository.
+async fn repository_of(dir: &Path) -> Option<PathBuf> {
+    let place = WorkingDir::at(dir, Trust::Guarded);
+    let root = forge_git::root(place.git()).await.ok()?;
+    let top = place.top().await?.to_owned();
+    let is_named = std::env::var_os("GIT_DIR").is_some();
+    let known = root.clone();
+    let has = blocking(move || Ok(forge_git::has_work_tree(&known, &top))).await;
+    (is_named || has.unwrap_or(false)).then_some(root)
 }

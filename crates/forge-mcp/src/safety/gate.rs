@@ -1,13 +1,13 @@
 //! Checks whether a call may access a repository.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use forge_core::{Error, ErrorKind, PrId, Repo, RepoId, RepoPath, Result, Trust};
+use forge_core::{Error, ErrorKind, PrId, Repo, RepoId, RepoPath, Result, Trust, text::one_line};
 use tokio::sync::OnceCell;
 
 use super::{AllowList, allow::canonical};
@@ -85,6 +85,39 @@ impl AccessGate {
             true => Trust::Named,
             false => Trust::Guarded,
         }
+    }
+
+    /// Refuses a guarded repository that borrows objects from a directory that no list allows. A
+    /// branch could show commits of that other repository.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `permission_denied`.
+    pub fn check_borrowed_objects(&self, id: &RepoId) -> Result<()> {
+        let RepoPath::Dir(path) = &id.path else {
+            return Ok(());
+        };
+        let mut open = vec![path.clone()];
+        let mut known = HashSet::new();
+        while let Some(path) = open.pop() {
+            let borrowed = forge_git::borrowed_objects(&path);
+            let borrowed = borrowed.map_err(|why| borrowed_error(id, &why))?;
+            for objects in borrowed {
+                let lender = objects.parent().and_then(forge_git::root_at);
+                let is_allowed = |dir: &PathBuf| {
+                    let lender = RepoId::local(dir.clone());
+                    objects.ends_with("objects") && self.check(&lender, false).is_ok()
+                };
+                let Some(lender) = lender.filter(is_allowed) else {
+                    let why = format!("it names {}", one_line(&objects.to_string_lossy()));
+                    return Err(borrowed_error(id, &why));
+                };
+                if known.insert(lender.clone()) {
+                    open.push(lender);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the listed work trees whose repository is in another directory (`git worktree`).
@@ -239,6 +272,23 @@ impl AccessGate {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, KnownRepo>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn borrowed_error(id: &RepoId, why: &str) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: vec!["--allow-path".to_owned()],
+            sso_url: None,
+        },
+        format!(
+            "this server may not use {id}: it borrows objects (objects/info/alternates) from \
+             elsewhere: {why}"
+        ),
+    )
+    .with_hint(
+        "tell the user, who can start the server with --allow-path and both directories, or copy \
+         the objects with git repack -a -d and remove the list",
+    )
 }
 
 fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {

@@ -86,13 +86,24 @@ impl Tool for PrUpdateBranch {
             req.method = UpdateMethod::Rebase;
         }
         req.expected_base = Some(pull.base_branch.clone());
-        if rebases || shared.is_some() {
+        let is_authors = head_is_authors(&target.repo, &pull).await;
+        if rebases || shared.is_some() || !is_authors {
             let shared = shared.as_deref();
             req.expected_head = agreed_head(call, &target, &args, pull, shared, doubt).await?;
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;
         Ok(write_output::of_pull(call, "head branch updated", &outcome))
     }
+}
+
+/// Returns true if the head branch belongs to the author of the pull request. Reads the viewer only
+/// if the owner of the head's repository is another account; an unknown viewer is not the author.
+async fn head_is_authors(repo: &Repo, pull: &PullRequest) -> bool {
+    if pull.head_is_authors(None) {
+        return true;
+    }
+    let viewer = repo.viewer().await.ok();
+    pull.head_is_authors(viewer.as_ref())
 }
 
 /// Returns how others use the head branch; see [`shared_as`]. `None` for a branch of a fork.
@@ -187,6 +198,13 @@ async fn agreed_head(
             " {head} is {shared}, and gets all commits of {base} up to {at}."
         ));
     }
+    if !head_is_authors(&target.repo, &pull).await {
+        let place = pull.head_repo.as_ref().unwrap_or(&pull.id.repo);
+        question.push_str(&format!(
+            " The forge does not say that {head} belongs to the author {}: it is a branch of {place}.",
+            named(&pull.author.login)
+        ));
+    }
     question.push_str(&format!(
         " Head {}. Title {}.",
         commit_text(pull.head_oid.as_deref()),
@@ -215,6 +233,8 @@ fn facts(pull: &PullRequest, shared: Option<&str>) -> QuestionFacts {
     let mut facts = vec![
         ("base branch", pull.base_branch.clone()),
         ("title", pull.title.clone()),
+        ("author", pull.author.login.clone()),
+        ("head branch", pull.head_branch.clone()),
         (
             "use of the head branch",
             shared.unwrap_or("none").to_owned(),

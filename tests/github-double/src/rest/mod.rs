@@ -83,6 +83,7 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         ("GET", ["branches", branch @ .., "protection"]) => {
             rules::protection(ctx, repo, &branch.join("/"))
         }
+        ("GET", ["branches", branch @ ..]) => rules::branch(repo, &branch.join("/")),
         ("PUT", ["pulls", number, "merge"]) => merge::now(ctx, request, repo, number),
         ("PUT", ["pulls", number, "merge-async"]) => merge::start(ctx, request, repo, number),
         ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),

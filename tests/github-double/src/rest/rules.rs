@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::query;
 use crate::{
+    git,
     graphql::Ctx,
     reply::{self, Reply},
     server::Incoming,
@@ -115,6 +116,17 @@ fn actor(bypass: &Bypass) -> Value {
         Bypass::User(id) => (*id, "User"),
     };
     json!({ "actor_id": id, "actor_type": kind, "bypass_mode": "always" })
+}
+
+/// Answers with a branch. Everybody with read access learns whether it is protected.
+pub(super) fn branch(repo: &Repo, branch: &str) -> Reply {
+    let refname = format!("refs/heads/{branch}");
+    if git::commit_of(&repo.git_dir, &refname).is_none() {
+        return reply::message(404, "Branch not found");
+    }
+    let mut in_force = repo.rulesets.iter().filter(|it| it.applies(repo, branch));
+    let protected = repo.protections.contains_key(branch) || in_force.next().is_some();
+    Reply::json(200, &json!({ "name": branch, "protected": protected }))
 }
 
 /// Answers with the protection of a branch. Only administrators may learn whether a branch is

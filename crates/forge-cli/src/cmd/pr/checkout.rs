@@ -91,7 +91,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CheckoutArgs) -> Result<E
     };
     let branch = match args.detach {
         true => None,
-        false => Some(branch_name(&pull, args.branch.as_deref())?),
+        false => Some(branch_name(ctx, &pull, args.branch.as_deref()).await?),
     };
     let target = CheckoutTarget {
         branch: branch.as_deref(),
@@ -164,21 +164,46 @@ async fn remote_of(ctx: &Ctx, repo: &Repo) -> Result<String> {
 }
 
 /// Returns the name of the local branch. If a fork's branch has the name of the base branch, the
-/// owner's name is prepended, as in gh.
-fn branch_name(pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
+/// owner's name is prepended, as in gh. If the name already means something else to git, such as
+/// `origin/main`, the branch is named after the number.
+async fn branch_name(ctx: &Ctx, pull: &PullRequest, wanted: Option<&str>) -> Result<String> {
+    if let Some(wanted) = wanted {
+        check_branch_name(wanted)?;
+        return Ok(wanted.to_owned());
+    }
+    let by_number = format!("pull-{}", pull.id.key);
     let owner = pull.fork_owner().filter(|owner| !owner.is_empty());
     let is_base = pull.head_branch == pull.base_branch || pull.head_is_default == Some(true);
-    let name = match (wanted, owner) {
-        (Some(wanted), _) => wanted.to_owned(),
-        (None, Some(owner)) if is_base => format!("{owner}/{}", pull.head_branch),
-        (None, None) if is_base || pull.head_branch.is_empty() => format!("pull-{}", pull.id.key),
-        (None, _) => pull.head_branch.clone(),
+    let name = match owner {
+        Some(owner) if is_base => format!("{owner}/{}", pull.head_branch),
+        None if is_base || pull.head_branch.is_empty() => by_number.clone(),
+        _ => pull.head_branch.clone(),
     };
-    match branch_problem(&name) {
-        None => Ok(name),
+    let remotes = &ctx.git_config().await?.remotes;
+    for name in [&name, &by_number] {
+        check_branch_name(name)?;
+        let Some(meaning) = ctx.git().find_taken_name(name, remotes).await? else {
+            return Ok(name.clone());
+        };
+        ctx.ui.note(&format!(
+            "no local branch is named '{}': to git, this is already {}",
+            one_line(name),
+            one_line(&meaning)
+        ));
+    }
+    let message = format!(
+        "the names '{}' and '{by_number}' already mean something else to git",
+        one_line(&name)
+    );
+    Err(Error::invalid("branch", message).with_hint("name the local branch with `--branch`"))
+}
+
+fn check_branch_name(name: &str) -> Result<()> {
+    match branch_problem(name) {
+        None => Ok(()),
         Some(problem) => Err(Error::invalid(
             "branch",
-            format!("'{}' is not a branch name: {problem}", one_line(&name)),
+            format!("'{}' is not a branch name: {problem}", one_line(name)),
         )
         .with_hint("name the local branch with `--branch`")),
     }

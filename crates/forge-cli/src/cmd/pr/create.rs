@@ -9,7 +9,7 @@ use forge_core::{
     model::{CreatePull, HeadRef, IssueFields, IssueId, MergeReq, PrFields, PullRequest},
     text,
 };
-use forge_git::quoted;
+use forge_git::PushTarget;
 
 use super::{
     attach::{AttachedText, Files},
@@ -174,7 +174,12 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     {
         base = Some(default_base(&repo).await?);
     }
-    let push = create_push::plan(ctx, &repo, &args, named.as_deref(), &mut head).await?;
+    let configured = match &named {
+        Some(_) => None,
+        None => create_push::settle_head(ctx, &repo, &args, base.as_deref(), &mut head).await?,
+    };
+    let push =
+        create_push::plan(ctx, &repo, &args, named.as_deref(), configured, &mut head).await?;
     let by_branch = patch.is_none() && edits.is_empty();
     if by_branch && !args.web && (push.is_some() || ctx.ui.can_prompt()) {
         create_push::check(&repo, &head, base.as_deref()).await?;
@@ -420,10 +425,8 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
         Ok(Some(branch)) if branch == head.branch => {
             let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
             let remote = remote.as_deref().unwrap_or("origin");
-            let (remote, branch) = (quoted(remote), quoted(&branch));
-            e.with_hint(format!(
-                "push it first, with --push or by hand: git push -u {remote} {branch}"
-            ))
+            let push = PushTarget::choose(remote, &branch, None).command(&branch, &[]);
+            e.with_hint(format!("push it first, with --push or by hand: {push}"))
         }
         _ => e,
     }

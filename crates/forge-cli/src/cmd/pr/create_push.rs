@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, RepoId, Result, Retry,
-    model::{HeadRef, PrFields, StateFilter},
+    Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Repo, RepoId, Result,
+    Retry,
+    model::{HeadRef, PrFields, PullQuery, StateFilter},
     text,
 };
-use forge_git::quoted;
+use forge_git::{ConfiguredBranch, PushTarget};
 
 use super::{
     clone_branch::commit,
@@ -22,10 +23,128 @@ pub(super) struct Push {
     /// The remote; `None` for a fork that has to be created first.
     remote: Option<String>,
     branch: String,
-    /// The branch's name on the remote.
-    name: String,
+    /// The branch that git's configuration names for the push.
+    configured: Option<SharedUse>,
     /// True if the user chose the target by a single key press.
     pub(super) asked: bool,
+}
+
+/// Branch that git's configuration names for pushes of the current branch, and why others use it.
+#[derive(Clone, Debug)]
+pub(super) struct SharedUse {
+    name: String,
+    shared: Option<String>,
+}
+
+impl SharedUse {
+    fn as_configured(&self) -> ConfiguredBranch<'_> {
+        ConfiguredBranch {
+            name: &self.name,
+            shared: self.shared.as_deref(),
+        }
+    }
+}
+
+/// Replaces the head branch by the current branch, if git's configuration names another branch for
+/// the head, and others use that branch. Returns what is known of the configured branch.
+///
+/// A branch that was made from `origin/main` often has `main` as its configured branch.
+pub(super) async fn settle_head(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &CreateArgs,
+    base: Option<&str>,
+    head: &mut HeadRef,
+) -> Result<Option<SharedUse>> {
+    let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
+    if !by_branch || ctx.is_here(repo).await {
+        return Ok(None);
+    }
+    let local = match forge_git::current_branch(ctx.git()).await? {
+        Some(local) if local != head.branch => local,
+        _ => return Ok(None),
+    };
+    let shared = match ctx.git_config().await?.branch(&local).has_several_merges {
+        true => Some("one of several upstream branches".to_owned()),
+        false => find_shared_use(ctx, repo, args, base, head).await,
+    };
+    let found = SharedUse {
+        name: head.branch.clone(),
+        shared,
+    };
+    let target = PushTarget::choose("", &local, Some(found.as_configured()));
+    if let Some(why) = &found.shared {
+        ctx.ui.note(&format!(
+            "'{}' is set to push to '{}', which is {why}: its head is '{}'",
+            text::one_line(&local),
+            text::one_line(&found.name),
+            text::one_line(target.branch())
+        ));
+    }
+    target.branch().clone_into(&mut head.branch);
+    Ok(Some(found))
+}
+
+/// Returns why others use the head branch that git's configuration names. A fact that cannot be
+/// read counts as such a use.
+async fn find_shared_use(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &CreateArgs,
+    base: Option<&str>,
+    head: &HeadRef,
+) -> Option<String> {
+    let branch = head.branch.as_str();
+    let is_same = |other: &str| other.to_lowercase() == branch.to_lowercase();
+    if base.is_some_and(is_same) {
+        return Some("the base branch".to_owned());
+    }
+    // The base is then the head branch of another pull request.
+    if args.depends_on.is_some() {
+        return Some("possibly the branch of the pull request below".to_owned());
+    }
+    let unknown = || Some("possibly a protected branch (its rules could not be read)".to_owned());
+    let Ok(owner) = head_repo(ctx, repo, head).await else {
+        return unknown();
+    };
+    let Ok(info) = owner.info().await else {
+        return unknown();
+    };
+    if info.default_branch.as_deref().is_none_or(is_same) {
+        return Some(format!("the default branch of {}", repo_name(owner.id())));
+    }
+    match owner.branch_is_protected(branch).await {
+        Ok(false) => {}
+        Ok(true) => return Some("a protected branch".to_owned()),
+        Err(_) => return unknown(),
+    }
+    let mut query = PullQuery::default();
+    query.base = Some(branch.to_owned());
+    query.state = StateFilter::All;
+    match owner.pulls(&query, PageReq::first(1)).await {
+        Ok(page) => {
+            let into = page.items.first()?;
+            Some(format!("the base branch of {}", into.id))
+        }
+        Err(_) => unknown(),
+    }
+}
+
+/// Returns the repository that has the head branch.
+async fn head_repo(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Repo> {
+    let Some(owner) = head.owner.as_deref() else {
+        return Ok(repo.clone());
+    };
+    let forges = ctx.forges()?;
+    let remote = ctx.remote_of(repo, Some(owner)).await;
+    let config = ctx.git_config().await?;
+    let remote = remote.and_then(|name| config.remote(&name));
+    let Some(remote) = remote else {
+        return Err(Error::invalid("head", "no remote has the head branch"));
+    };
+    let id = forges.remote_repo(ctx.place(), &remote.url).await;
+    let id = id.map_err(|e| Error::invalid("head", e.to_string()))?;
+    ctx.repo(Some(&id.to_string())).await
 }
 
 /// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. In
@@ -35,6 +154,7 @@ pub(super) async fn plan(
     repo: &Repo,
     args: &CreateArgs,
     named: Option<&str>,
+    configured: Option<SharedUse>,
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
@@ -43,7 +163,9 @@ pub(super) async fn plan(
         return Ok(None);
     }
     if args.push {
-        return push_of_flag(ctx, repo, named, head).await.map(Some);
+        return push_of_flag(ctx, repo, named, configured, head)
+            .await
+            .map(Some);
     }
     // As in gh, a branch named with `--head` is not pushed. If the forge accepts patches, an
     // unpushed branch is sent as a patch.
@@ -57,10 +179,16 @@ pub(super) async fn plan(
     if is_pushed(ctx, &branch, &head.branch).await? {
         return Ok(None);
     }
-    ask_push_target(ctx, repo, branch, head).await
+    ask_push_target(ctx, repo, branch, configured, head).await
 }
 
-async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRef) -> Result<Push> {
+async fn push_of_flag(
+    ctx: &Ctx,
+    repo: &Repo,
+    named: Option<&str>,
+    configured: Option<SharedUse>,
+    head: &HeadRef,
+) -> Result<Push> {
     let branch = match named {
         Some(_) => head.branch.clone(),
         None => forge_git::current_branch(ctx.git())
@@ -88,7 +216,7 @@ async fn push_of_flag(ctx: &Ctx, repo: &Repo, named: Option<&str>, head: &HeadRe
     Ok(Push {
         remote: Some(remote),
         branch,
-        name: head.branch.clone(),
+        configured,
         asked: false,
     })
 }
@@ -112,7 +240,7 @@ async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
     }))
 }
 
-struct PushTarget {
+struct PushTargetRepo {
     remote: String,
     repo: RepoId,
 }
@@ -121,6 +249,7 @@ async fn ask_push_target(
     ctx: &Ctx,
     repo: &Repo,
     branch: String,
+    configured: Option<SharedUse>,
     head: &mut HeadRef,
 ) -> Result<Option<Push>> {
     let targets = push_targets(ctx, repo, head).await?;
@@ -152,15 +281,24 @@ async fn ask_push_target(
     Ok(Some(Push {
         remote,
         branch,
-        name: head.branch.clone(),
+        configured,
         asked: true,
     }))
 }
 
-/// Returns the name of a push target. If `pushurl` or `pushInsteadOf` redirects the push, adds the
-/// repository that git pushes to. Shows no URL, because a URL can contain a password.
-async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
-    let args = ["remote", "get-url", "--push", "--all", "--", &target.remote];
+/// Returns the name of a push target, and the repository that git pushes to if it is another one.
+async fn push_label(ctx: &Ctx, target: &PushTargetRepo) -> Result<String> {
+    let mut label = repo_name(&target.repo);
+    if let Some(elsewhere) = find_redirect(ctx, &target.remote, &target.repo).await? {
+        label = format!("{label} ({elsewhere})");
+    }
+    Ok(text::one_line(&label).into_owned())
+}
+
+/// Returns where git pushes, if `pushurl`, `pushInsteadOf` or a second URL leads a push of `remote`
+/// to another repository than `repo`. Shows no URL, because a URL can contain a password.
+async fn find_redirect(ctx: &Ctx, remote: &str, repo: &RepoId) -> Result<Option<String>> {
+    let args = ["remote", "get-url", "--push", "--all", "--", remote];
     let printed = ctx.git().run_ok(args).await?;
     let urls = String::from_utf8_lossy(&printed);
     let forges = ctx.forges()?;
@@ -169,7 +307,7 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
     for url in urls.lines() {
         match forges.remote_repo(ctx.place(), url).await {
             Ok(id) => {
-                leads_elsewhere |= id.comparison_key() != target.repo.comparison_key();
+                leads_elsewhere |= id.comparison_key() != repo.comparison_key();
                 places.push(id.to_string());
             }
             Err(_) => {
@@ -178,15 +316,12 @@ async fn push_label(ctx: &Ctx, target: &PushTarget) -> Result<String> {
             }
         }
     }
-    let mut label = repo_name(&target.repo);
-    if leads_elsewhere {
-        label = format!("{label} (git pushes to {})", places.join(" and "));
-    }
-    Ok(text::one_line(&label).into_owned())
+    let elsewhere = format!("git pushes to {}", places.join(" and "));
+    Ok(leads_elsewhere.then(|| text::one_line(&elsewhere).into_owned()))
 }
 
 /// Returns the user's login if the user can fork the repository and owns no push target.
-async fn fork_owner(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
+async fn fork_owner(repo: &Repo, targets: &[PushTargetRepo]) -> Option<String> {
     if !has(repo, Capability::RepoFork) {
         return None;
     }
@@ -201,9 +336,9 @@ async fn fork_owner(repo: &Repo, targets: &[PushTarget]) -> Option<String> {
 
 /// Returns the remotes on the repository's host. The remote that git has configured for the branch
 /// comes first.
-async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTarget>> {
+async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<PushTargetRepo>> {
     let forges = ctx.forges()?;
-    let mut found: Vec<PushTarget> = Vec::new();
+    let mut found: Vec<PushTargetRepo> = Vec::new();
     for remote in &ctx.git_config().await?.remotes {
         let Ok(id) = forges.remote_repo(ctx.place(), &remote.url).await else {
             continue;
@@ -211,7 +346,7 @@ async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Push
         let is_there = id.kind == repo.id().kind && id.host == repo.id().host;
         let key = id.comparison_key();
         if is_there && found.iter().all(|t| t.repo.comparison_key() != key) {
-            found.push(PushTarget {
+            found.push(PushTargetRepo {
                 remote: remote.name.clone(),
                 repo: id,
             });
@@ -313,13 +448,15 @@ fn fork_url(url: &str, base: &RepoId, fork: &RepoId) -> Option<String> {
 const FORK_PAUSES: [u64; 2] = [2, 4];
 
 impl Push {
-    /// Describes the push for the user: `'topic' to origin`.
+    fn target(&self, remote: &str) -> PushTarget {
+        let configured = self.configured.as_ref().map(SharedUse::as_configured);
+        PushTarget::choose(remote, &self.branch, configured)
+    }
+
+    /// Describes the push for the user: `topic -> origin/topic`.
     pub(super) fn name(&self) -> String {
-        let branch = text::one_line(&self.branch);
-        match &self.remote {
-            Some(remote) => format!("'{branch}' to {}", text::one_line(remote)),
-            None => format!("'{branch}' to a new fork"),
-        }
+        let remote = self.remote.as_deref().unwrap_or("a new fork");
+        self.target(remote).route(&self.branch)
     }
 
     /// Returns the error `e`, which occurred after the push, with a message that names the push.
@@ -351,10 +488,9 @@ impl Push {
             Some(remote) => (remote.clone(), &[][..]),
             None => (add_fork(ctx, repo).await?, &FORK_PAUSES[..]),
         };
-        let spec = format!("refs/heads/{}:refs/heads/{}", self.branch, self.name);
+        let target = self.target(&remote);
         let mut git = ctx.git().for_remote().await?;
-        let args = ["push", "--quiet", "--set-upstream", "--", &remote, &spec];
-        let mut output = git.run(args).await?;
+        let mut output = git.push_branch(&self.branch, &target).await?;
         let login = git_credential::with_login(&git, repo.id());
         let is_withheld = login.is_none() && git_credential::is_supported(repo.id());
         // The first push uses only the user's own credential helpers. If forge's helper were added
@@ -365,26 +501,40 @@ impl Push {
             && let Some(login) = login
         {
             git = login;
-            output = git.run(args).await?;
+            output = git.push_branch(&self.branch, &target).await?;
         }
         for pause in pauses {
             if output.status == 0 {
                 break;
             }
             tokio::time::sleep(Duration::from_secs(*pause)).await;
-            output = git.run(args).await?;
+            output = git.push_branch(&self.branch, &target).await?;
         }
-        let branch = text::one_line(&self.branch);
-        let shown = text::one_line(&remote);
+        let route = target.route(&self.branch);
+        // The push is done, so an error of this description is no failure.
+        let elsewhere = find_redirect_of(ctx, &remote).await.unwrap_or_default();
+        let elsewhere = elsewhere.map_or_else(String::new, |place| format!(" ({place})"));
         if output.status == 0 {
-            ctx.ui.note(&format!("Pushed '{branch}' to {shown}"));
+            ctx.ui.note(&format!("Pushed {route}{elsewhere}"));
             return Ok(());
         }
         let failed = output.error("push");
         let why = text::one_line(failed.message());
-        let message = format!("'{branch}' was not pushed to {shown}: {why}");
-        let hint = recovery(&why, is_withheld, &remote, &self.branch);
+        let message = format!("not pushed: {route}{elsewhere}: {why}");
+        let hint = recovery(&why, is_withheld, &target, &self.branch);
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
+    }
+}
+
+/// Returns where git pushes, if it is not the repository from which `remote` fetches.
+async fn find_redirect_of(ctx: &Ctx, remote: &str) -> Result<Option<String>> {
+    let config = ctx.git_config().await?;
+    let Some(url) = config.remote(remote).map(|remote| remote.url.as_str()) else {
+        return Ok(None);
+    };
+    match ctx.forges()?.remote_repo(ctx.place(), url).await {
+        Ok(repo) => find_redirect(ctx, remote, &repo).await,
+        Err(_) => Ok(None),
     }
 }
 
@@ -397,19 +547,20 @@ fn is_refused_login(stderr: &str) -> bool {
 
 /// Returns the hint for a failed push. `is_withheld` is true if forge did not give git its token,
 /// because a setting of the repository could expose the token.
-fn recovery(why: &str, is_withheld: bool, remote: &str, branch: &str) -> String {
-    let push = format!("push -u {} {}", quoted(remote), quoted(branch));
-    match is_refused_login(why) {
-        false => format!("push it yourself: git {push}"),
-        true if is_withheld => format!(
-            "check the programs, proxies and certificates for remotes in this repository's \
-             configuration; if you trust them, push with forge's token: git -c \
-             credential.helper='!forge auth git-credential' {push}"
-        ),
-        true => {
-            format!("give git a login (an SSH remote, or a credential helper), then: git {push}")
-        }
+fn recovery(why: &str, is_withheld: bool, target: &PushTarget, branch: &str) -> String {
+    let push = target.command(branch, &[]);
+    if !is_refused_login(why) {
+        return format!("push it yourself: {push}");
     }
+    if is_withheld {
+        let helper = ["-c", "credential.helper=!forge auth git-credential"];
+        return format!(
+            "check the programs, proxies and certificates for remotes in this repository's \
+             configuration; if you trust them, push with forge's token: {}",
+            target.command(branch, &helper)
+        );
+    }
+    format!("give git a login (an SSH remote, or a credential helper), then: {push}")
 }
 
 #[cfg(test)]
@@ -449,13 +600,21 @@ mod tests {
 
     #[test]
     fn withheld_login_of_push_names_the_credential_helper() {
-        let hint = |why: &str, is_withheld: bool| recovery(why, is_withheld, "origin", "t");
+        let target = PushTarget::choose("origin", "t", None);
+        let hint = |why: &str, is_withheld: bool| recovery(why, is_withheld, &target, "t");
         let rejected = hint("git push failed: non-fast-forward", true);
-        assert_eq!(rejected, "push it yourself: git push -u origin t");
+        assert_eq!(
+            rejected,
+            "push it yourself: git push -u origin t:refs/heads/t"
+        );
         let refused = "git push failed: could not read Username for 'https://github.com'";
         let (tried, withheld) = (hint(refused, false), hint(refused, true));
-        assert!(tried.ends_with(", then: git push -u origin t"), "{tried}");
-        let command = ": git -c credential.helper='!forge auth git-credential' push -u origin t";
+        assert!(
+            tried.ends_with(", then: git push -u origin t:refs/heads/t"),
+            "{tried}"
+        );
+        let command = ": git -c 'credential.helper=!forge auth git-credential' push -u origin \
+                       t:refs/heads/t";
         assert!(withheld.ends_with(command), "{withheld}");
     }
 
@@ -464,7 +623,7 @@ mod tests {
         let push = Push {
             remote: Some("origin".to_owned()),
             branch: "t".to_owned(),
-            name: "t".to_owned(),
+            configured: None,
             asked: false,
         };
         let e = Error::invalid("reviewers", "there is no account 'x'; nothing was changed")
@@ -472,7 +631,7 @@ mod tests {
         let failed = push.failed_after(&e);
         assert_eq!(
             failed.message(),
-            "pushed 't' to origin, but opening the pull request failed: there is no account 'x'"
+            "pushed t -> origin/t, but opening the pull request failed: there is no account 'x'"
         );
         assert_eq!((failed.kind(), failed.hint()), (e.kind(), e.hint()));
     }

@@ -1,9 +1,11 @@
 //! `forge pr update-branch`.
 
 use clap::Args;
+use forge::SelectedPull;
 use forge_core::{
     Result,
     model::{PrFields, UpdateBranch, UpdateMethod},
+    text,
 };
 
 use crate::{
@@ -11,6 +13,7 @@ use crate::{
     ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
+    ui::prompt,
 };
 
 /// `forge pr update-branch`
@@ -38,7 +41,7 @@ pub struct UpdateBranchArgs {
 /// Fails if the pull request is not open, head and base conflict, or the forge cannot update
 /// branches.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Result<Exit> {
-    let selected = select::pull(
+    let mut selected = select::pull(
         ctx,
         repo,
         args.selector.as_deref(),
@@ -46,6 +49,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
         PrFields::TO_MERGE,
     )
     .await?;
+    confirm_foreign_head(ctx, &mut selected).await?;
     let mut req = UpdateBranch::by(if args.rebase {
         UpdateMethod::Rebase
     } else {
@@ -65,4 +69,31 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
     let mark = ctx.ui.palette().green("✓");
     ctx.ui.line(&format!("{mark} {done}"))?;
     Ok(Exit::Ok)
+}
+
+/// Asks before a branch is changed that does not belong to the author of the pull request: everybody
+/// can open a pull request from a branch of others. Without a terminal, warns.
+async fn confirm_foreign_head(ctx: &Ctx, selected: &mut SelectedPull) -> Result<()> {
+    let pull = selected.view(PrFields::TO_MERGE).await?;
+    if pull.head_is_authors(None) {
+        return Ok(());
+    }
+    let viewer = selected.repo.viewer().await.ok();
+    if pull.head_is_authors(viewer.as_ref()) {
+        return Ok(());
+    }
+    let place = pull.head_repo.as_ref().unwrap_or(&pull.id.repo);
+    let what = text::one_line(&format!(
+        "'{}' is a branch of {place}, and {} is the author of the pull request",
+        pull.head_branch, pull.author.login
+    ))
+    .into_owned();
+    if !ctx.ui.can_prompt() {
+        ctx.ui.caution(&what);
+        return Ok(());
+    }
+    if !prompt::confirm(&format!("{what}. Update the branch?"))? {
+        return Err(prompt::cancelled());
+    }
+    Ok(())
 }
