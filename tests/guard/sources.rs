@@ -395,6 +395,130 @@ fn files_contain_no_machine_paths() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// Returns the source of the product without its unit tests, with continued lines joined.
+fn product_source(name: &Path) -> Option<String> {
+    let is_product = is_rust(name)
+        && name.starts_with("crates")
+        && name
+            .components()
+            .nth(2)
+            .is_some_and(|c| c.as_os_str() == "src")
+        && !name.starts_with("crates/xtask")
+        && !name.starts_with("crates/forge-testkit");
+    let text = is_product.then(|| read(name))??;
+    let code = text
+        .split("#[cfg(test)]\nmod tests")
+        .next()
+        .unwrap_or_default();
+    let mut joined = String::new();
+    for line in code.lines() {
+        match line.strip_suffix('\\') {
+            Some(part) => joined.push_str(part.trim_start()),
+            None => {
+                joined.push_str(line.trim_start());
+                joined.push('\n');
+            }
+        }
+    }
+    Some(joined)
+}
+
+/// Returns the commands in the text of a source file that have a variable part, such as
+/// `"git fetch {remote}"`.
+fn commands_with_holes(source: &str) -> Vec<String> {
+    let git = [
+        "-C",
+        "am",
+        "apply",
+        "bisect",
+        "branch",
+        "checkout",
+        "clone",
+        "commit",
+        "config",
+        "diff",
+        "fetch",
+        "log",
+        "ls-remote",
+        "merge",
+        "pull",
+        "push",
+        "read-tree",
+        "rebase",
+        "remote",
+        "reset",
+        "show",
+        "switch",
+        "tag",
+        "update-ref",
+        "worktree",
+    ];
+    let forge = [
+        "auth", "config", "issue", "label", "mcp", "pr", "repo", "tangled", "workflow",
+    ];
+    let begins = |word: &str, words: &[&str]| {
+        let mut parts = word.split([' ', '"', '`', '\'']);
+        parts.next().is_some_and(|first| words.contains(&first))
+    };
+    let mut found = Vec::new();
+    for line in source.lines().filter(|line| !line.starts_with("//")) {
+        for (program, words) in [("git ", &git[..]), ("forge ", &forge[..])] {
+            for (at, _) in line.match_indices(program) {
+                let starts_word = line[..at].ends_with(|c: char| !c.is_alphanumeric());
+                let rest = &line[at + program.len()..];
+                let command = rest
+                    .split(['"', '`', '\'', ';', ','])
+                    .next()
+                    .unwrap_or_default();
+                if starts_word && begins(rest, words) && command.contains('{') {
+                    found.push(format!("{program}{command}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A command in a message is pasted into a shell. `forge_git::command_line` quotes its words.
+#[test]
+fn commands_to_paste_are_built_by_one_function() {
+    let mut found = Vec::new();
+    for name in files() {
+        let Some(source) = product_source(&name) else {
+            continue;
+        };
+        for command in commands_with_holes(&source) {
+            found.push(format!("{}: {command}", name.display()));
+        }
+    }
+    assert!(found.is_empty(), "use command_line:\n{}", found.join("\n"));
+    let detected = |source: &str| !commands_with_holes(source).is_empty();
+    assert!(detected("format!(\"run `git fetch {} x`\", remote)"));
+    assert!(detected("format!(\"then git -C {dir} status\")"));
+    assert!(detected("\"use forge issue edit {key} --title\""));
+    assert!(!detected(
+        "format!(\"run `{}` or git fetch; {}\", command, why)"
+    ));
+    assert!(!detected("// git fetch {remote}"));
+}
+
+/// Only the functions of `push.rs`, which take a chosen target, start `git push`.
+#[test]
+fn git_push_is_started_in_one_file() {
+    let mut found = Vec::new();
+    for name in files() {
+        let source = product_source(&name).unwrap_or_default();
+        let starts_push = |line: &str| {
+            let words = ["\"push\",", "\"send-pack\",", "\"http-push\","];
+            words.contains(&line) || words.iter().any(|w| line.contains(&format!("[{w}")))
+        };
+        if source.lines().any(starts_push) {
+            found.push(name.display().to_string());
+        }
+    }
+    assert_eq!(found, ["crates/forge-git/src/push.rs"]);
+}
+
 #[test]
 fn no_test_is_ignored() {
     let marks = [

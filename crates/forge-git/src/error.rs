@@ -30,11 +30,10 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
 fn recovery_hint(stderr: &str) -> Option<Hint> {
     let says = |words: &str| stderr.contains(words);
     if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
-        let dir = text::one_line(command.lines().next().unwrap_or_default()).into_owned();
-        return Some(
-            format!("if you trust its owner: git config --global --add safe.directory {dir}")
-                .into(),
-        );
+        // Git quotes the directory for a shell.
+        let dir = text::one_line(command.lines().next().unwrap_or_default());
+        let trust = ["git config --global --add safe.directory", &*dir].join(" ");
+        return Some(format!("if you trust its owner: {trust}").into());
     }
     if says("insufficient permission") || says("Permission denied") || says("Read-only file system")
     {

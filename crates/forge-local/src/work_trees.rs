@@ -15,7 +15,9 @@ use std::{
 };
 
 use forge_core::{Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning, text};
-use forge_git::{Git, MAX_STATE_FILE, blocking, path_of, quoted, state_file, without_line_end};
+use forge_git::{
+    Git, MAX_STATE_FILE, blocking, command_line, path_of, state_file, without_line_end,
+};
 
 use crate::{
     Local,
@@ -110,20 +112,21 @@ impl WorkTree {
     /// Returns two texts: how the work tree uses the branch (the end of a sentence), and the
     /// command that ends this use. `leave` is the argument of `git switch` in this command.
     pub fn explain(&self, leave: &str) -> (String, String) {
-        let (shown, dir) = (show(&self.path), quote(&self.path));
+        let (shown, path) = (show(&self.path), self.path.as_path());
         match self.usage {
             BranchUse::CheckedOut => (
                 format!("it is checked out in {shown}"),
-                format!("git -C {dir} switch {leave}"),
+                git_in(path, &["switch", leave]),
             ),
             BranchUse::Busy("bisect") => (
                 format!("a bisect that started on it is unfinished in {shown}"),
-                format!("end it with git -C {dir} bisect reset"),
+                format!("end it with {}", git_in(path, &["bisect", "reset"])),
             ),
             BranchUse::Busy(operation) => (
                 format!("a {operation} of it is unfinished in {shown}"),
                 format!(
-                    "end it with git -C {dir} {operation} --continue, or give it up with --abort"
+                    "end it with {}, or give it up with --abort",
+                    git_in(path, &[operation, "--continue"])
                 ),
             ),
         }
@@ -372,7 +375,7 @@ impl Local {
         let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
         let from = shown.as_deref().unwrap_or(&the_move.from);
         let git = match self.directory_of(tree).await {
-            DirectoryCheck::Verified => format!("git -C {}", quote(&tree.path)),
+            DirectoryCheck::Verified => git_in(&tree.path, &[]),
             DirectoryCheck::Missing | DirectoryCheck::LockedMissing | DirectoryCheck::Mismatch => {
                 "git".to_owned()
             }
@@ -440,10 +443,10 @@ impl BranchMove {
                 Err(e) => {
                     let done = self.checkouts.get(..done).unwrap_or_default();
                     reset_all(done).await?;
-                    let dir = quote(&checkout.path);
                     return Err(e.with_hint(format!(
-                        "the branch did not move, but some files may already be \
-                         updated; see these changes with: git -C {dir} status"
+                        "the branch did not move, but some files may already be updated; see these \
+                         changes with: {}",
+                        git_in(&checkout.path, &["status"])
                     )));
                 }
             }
@@ -499,9 +502,8 @@ impl Checkout {
                 e.message()
             );
             let back = format!(
-                "update them to that commit and keep local changes with: git -C {} read-tree -m -u \
-                 {to} HEAD",
-                quote(path)
+                "update them to that commit and keep local changes with: {}",
+                git_in(path, &["read-tree", "-m", "-u", to, "HEAD"])
             );
             Error::new(e.kind().clone(), message)
                 .with_hint(back)
@@ -638,7 +640,7 @@ impl Checkout {
     /// Returns the error for an index that is based on an older commit. There are two possible
     /// causes: an earlier merge did not update the files, or the user is reverting that merge.
     fn ambiguous(&self, older: &str) -> Error {
-        let dir = quote(&self.path);
+        let update = git_in(&self.path, &["read-tree", "-m", "-u", older, "HEAD"]);
         let message = format!(
             "'{}' is checked out in {}, whose index is built on the older commit {older}; nothing was \
              changed",
@@ -646,8 +648,8 @@ impl Checkout {
             show(&self.path)
         );
         let hint = Hint::from(format!(
-            "if an earlier merge left the files behind, update them first: git -C {dir} read-tree -m \
-             -u {older} HEAD; if you mean to revert commits, commit that first; or leave the files unchanged"
+            "if an earlier merge left the files behind, update them first: {update}; if you mean to \
+             revert commits, commit that first; or leave the files unchanged"
         ));
         Error::precondition(Precondition::WorkTree(Vec::new()), message)
             .with_hint(hint.with_action(LEAVE_CHECKOUT))
@@ -838,9 +840,9 @@ fn missing_work_tree_warning(the_move: &BranchMove, path: &Path) -> Warning {
         show(path)
     );
     Warning::new(message).with_hint(format!(
-        "if it was moved, run in it: git worktree repair, and git read-tree -m -u {} HEAD; if it is \
-         gone for good: git worktree prune",
-        the_move.from
+        "if it was moved, run in it: git worktree repair, and {}; if it is gone for good: git \
+         worktree prune",
+        command_line(["git", "read-tree", "-m", "-u", &the_move.from, "HEAD"])
     ))
 }
 
@@ -854,9 +856,9 @@ fn missing_work_tree_error(branch: &str, path: &Path) -> Error {
         text::one_line(branch)
     );
     let hint = format!(
-        "mount the disk of {shown}; or, if it never comes back, run git worktree unlock {} and git \
-         worktree prune; or leave its files unchanged",
-        quote(path)
+        "mount the disk of {shown}; or, if it never comes back, run {} and git worktree prune; or leave its \
+         files unchanged",
+        command_line(["git", "worktree", "unlock", &*path.to_string_lossy()])
     );
     Error::precondition(Precondition::WorkTree(Vec::new()), message)
         .with_hint(Hint::from(hint).with_action(LEAVE_CHECKOUT))
@@ -868,9 +870,10 @@ fn is_filter(key: &str) -> bool {
     key.starts_with("filter.") || key == "core.worktree"
 }
 
-/// Quotes a path for a shell command.
-fn quote(path: &Path) -> String {
-    quoted(&path.to_string_lossy())
+/// Returns a git command in the directory `path`, for a shell.
+fn git_in(path: &Path, words: &[&str]) -> String {
+    let path = path.to_string_lossy();
+    command_line([&["git", "-C", &*path], words].concat())
 }
 
 /// Returns the error for moving a branch that an unfinished git operation uses.

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 use forge_core::{
     Error, ErrorKind, Noun, Result, call::Charged, is_full_oid, model, text::one_line,
 };
-use forge_git::Git;
+use forge_git::{Git, command_line};
 use tokio::time::timeout;
 use url::Url;
 
@@ -106,8 +106,10 @@ impl Tangled {
         let args = ls_remote(&url, addresses.as_deref());
         let unread = |why: &str| {
             let message = format!("the branches of {} could not be read: {why}", repository.id);
-            Error::new(ErrorKind::Network, message)
-                .with_hint(format!("check whether `git ls-remote {url}` works"))
+            Error::new(ErrorKind::Network, message).with_hint(format!(
+                "check whether `{}` works",
+                command_line(["git", "ls-remote", &url])
+            ))
         };
         let args = args.iter().map(String::as_str).collect();
         let said = match timeout(LIST_TIMEOUT, git.run_within(args, MAX_PRINTED)).await {

@@ -7,7 +7,7 @@ use forge_core::{
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
-use forge_git::{Remote, WorkingDir, blocking};
+use forge_git::{Remote, WorkingDir, blocking, command_line};
 
 use crate::{Forges, config::Var, registry::KEEP_HERE};
 
@@ -242,7 +242,11 @@ fn choose(candidates: &[RemoteCandidate<'_>], hosts: &Hosts) -> Result<RepoId> {
                 return repository(text, &hosts).map_err(|e| {
                     name_source(
                         e,
-                        &format!("git config remote.{}.gh-resolved", candidate.remote.name),
+                        &command_line([
+                            "git",
+                            "config",
+                            &format!("remote.{}.gh-resolved", candidate.remote.name),
+                        ]),
                     )
                 });
             }

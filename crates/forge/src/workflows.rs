@@ -12,7 +12,7 @@ use std::{
 use forge_core::{
     Capability, Error, ErrorKind, Repo, RepoPath, Result, Trust, model::BoardId, text::one_line,
 };
-use forge_git::{WorkingDir, blocking, quoted};
+use forge_git::{WorkingDir, blocking, command_line};
 use forge_workflow::{Definition, FieldStore, LabelStore, Store, Workflow};
 
 use crate::{Config, Forges, resolve};
@@ -177,8 +177,14 @@ async fn definition_text(config: &Config, repo: Option<&Repo>) -> Result<String>
                 one_line(&branch)
             );
             return Err(wrong(why).with_hint(format!(
-                "name the default branch with `git -C {} config forge.defaultBranch BRANCH`",
-                quoted(&dir.to_string_lossy())
+                "name the default branch with `{} BRANCH`",
+                command_line([
+                    "git",
+                    "-C",
+                    &*dir.to_string_lossy(),
+                    "config",
+                    "forge.defaultBranch"
+                ])
             )));
         }
         default = info.default_branch;

@@ -5,6 +5,7 @@ use forge_core::{
     Error, ErrorKind, PrId, Result, Warning,
     model::{ByteStream, Diff, DiffFormat, DiffReq},
 };
+use forge_git::command_line;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, header::CONTENT_TYPE};
 use http_body_util::BodyExt;
@@ -83,8 +84,8 @@ impl GitHub {
                         e.message()
                     ))
                     .with_hint(format!(
-                        "run `git fetch {}` to see the reason",
-                        clone.remote
+                        "run `{}` to see the reason",
+                        command_line(["git", "fetch", &clone.remote])
                     )),
                 ),
             }

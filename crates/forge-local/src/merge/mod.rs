@@ -9,7 +9,7 @@ use forge_core::{
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
-use forge_git::{CatFile, Merged, quoted};
+use forge_git::{CatFile, Merged, command_line};
 
 use crate::{
     Local,
@@ -405,8 +405,8 @@ pub(crate) fn head_moved_warning(pull: &StoredPull, tip: &str) -> Warning {
         "the branch '{shown}' was not deleted: it has moved to {tip}"
     ))
     .with_hint(format!(
-        "if its commits are not needed: git branch -D {}",
-        quoted(branch)
+        "if its commits are not needed: {}",
+        command_line(["git", "branch", "-D", branch])
     ))
 }
 

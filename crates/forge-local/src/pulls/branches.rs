@@ -1,7 +1,7 @@
 //! The state of a pull request's branches in git.
 
 use forge_core::{Action, Error, Hint, Noun, Op, Precondition, Result, Warning, text};
-use forge_git::{CatFile, RemoteBranch, quoted};
+use forge_git::{CatFile, RemoteBranch, command_line, quoted};
 
 use crate::{
     Local,
@@ -91,14 +91,8 @@ impl Local {
         }
         let shown = text::one_line(branch);
         let newer = pull.snapshot.head_oid.as_deref().unwrap_or_default();
-        let place = match &remote {
-            Some(remote) => format!(
-                "git fetch {0} {1}:{1}",
-                quoted(&remote.remote),
-                quoted(branch)
-            ),
-            None => format!("git fetch REMOTE {0}:{0}", quoted(branch)),
-        };
+        let from = remote.as_ref().map_or("REMOTE", |it| it.remote.as_str());
+        let place = command_line(["git", "fetch", from, &format!("{branch}:{branch}")]);
         let message = format!(
             "the branch '{shown}' of #{} is at {head}, which is older than {newer}, the head of its \
              last event",
@@ -174,8 +168,8 @@ impl Local {
                     text::one_line(base)
                 );
                 let fetch = format!(
-                    "run `git fetch {}` and update {}",
-                    quoted(&remote),
+                    "run `{}` and update {}",
+                    command_line(["git", "fetch", &remote]),
                     quoted(base)
                 );
                 Some(Warning::new(message).with_hint(fetch))
@@ -206,16 +200,21 @@ impl Local {
         branch: &str,
         oid: &str,
     ) -> Result<(&'static str, String)> {
-        let name = quoted(branch);
         Ok(match self.git().tracking_branch(branch, oid).await? {
             // The recorded commit may be older than the branch of the remote.
             Some(from) => (
                 "is not in this repository",
-                format!("create it with git branch {name} {}", quoted(&from)),
+                format!(
+                    "create it with {}",
+                    command_line(["git", "branch", branch, &from])
+                ),
             ),
             None => (
                 "is gone",
-                format!("bring it back with git branch {name} {oid}"),
+                format!(
+                    "bring it back with {}",
+                    command_line(["git", "branch", branch, oid])
+                ),
             ),
         })
     }
@@ -230,16 +229,17 @@ fn old_head(pull: &StoredPull, head: &str, remote: &RemoteBranch, continues: boo
         remote.oid,
         text::one_line(&remote.remote)
     );
-    let name = quoted(branch);
     let (force, pull_option) = match continues {
-        true => ("", " --ff-only"),
+        true => ("", "--ff-only"),
         // The remote has another version of the same commits.
-        false => ("+", " --rebase"),
+        false => ("+", "--rebase"),
     };
+    let refspec = format!("{force}{branch}:{branch}");
+    let fetch = command_line(["git", "fetch", &remote.remote, &refspec]);
+    let pull_here = command_line(["git", "pull", pull_option]);
     Error::precondition(Precondition::Rule, message).with_hint(format!(
-        "run `git fetch {} {force}{name}:{name}` (where the branch is checked out: \
-         `git pull{pull_option}`), review the newer commits, and try again",
-        quoted(&remote.remote)
+        "run `{fetch}` (where the branch is checked out: `{pull_here}`), review the newer commits, \
+         and try again"
     ))
 }
 

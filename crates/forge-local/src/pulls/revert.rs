@@ -5,7 +5,7 @@ use forge_core::{
     model::{CreatePull, MergeMethod, PrState, PullRequest, RevertPull},
     text,
 };
-use forge_git::{CatFile, Merged, RawCommit, quoted, signature};
+use forge_git::{CatFile, Merged, RawCommit, command_line, signature};
 
 use crate::{
     Local,
@@ -158,8 +158,8 @@ impl Local {
             Some(open) => Hint::from(format!("look at #{open}, which reverts #{number}"))
                 .with_action(Action::op(Op::PrView).on(open)),
             None => Hint::from(format!(
-                "if the branch is not needed: git branch -D {}",
-                quoted(head)
+                "if the branch is not needed: {}",
+                command_line(["git", "branch", "-D", head])
             )),
         };
         Error::new(ErrorKind::AlreadyExists { existing }, message).with_hint(hint)

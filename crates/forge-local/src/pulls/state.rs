@@ -6,7 +6,7 @@ use forge_core::{
     model::{CloseReq, PrFields, PrState, PullRequest},
     text,
 };
-use forge_git::{CatFile, quoted};
+use forge_git::{CatFile, command_line};
 
 use crate::{
     Local,
@@ -329,11 +329,14 @@ impl Local {
                 .await
                 .is_ok_and(|u| u.is_empty());
             let leave = match is_free {
-                true => quoted(base),
-                false => "--detach".to_owned(),
+                true => base.as_str(),
+                false => "--detach",
             };
-            let (why, recovery) = tree.explain(&leave);
-            let recovery = format!("{recovery}, then git branch -D {}", quoted(branch));
+            let (why, recovery) = tree.explain(leave);
+            let recovery = format!(
+                "{recovery}, then {}",
+                command_line(["git", "branch", "-D", branch])
+            );
             return stays(why, recovery.into());
         }
         let needs = |s: &Snapshot| {
@@ -369,10 +372,10 @@ fn reopen_error(pull: &StoredPull, found: &MergeCommit, comment: Option<&str>) -
     match (comment_alone(number, comment), found) {
         (Some(hint), _) => error.with_hint(hint),
         (None, MergeCommit::NotFetched { commit, remote }) => error.with_hint(format!(
-            "its merge commit {commit} is not on '{0}' here: run `git fetch {1}` and update '{0}'; \
+            "its merge commit {commit} is not on '{0}' here: run `{1}` and update '{0}'; \
              open a new pull request for further changes",
             text::one_line(&pull.snapshot.base_branch),
-            quoted(remote)
+            command_line(["git", "fetch", remote])
         )),
         (None, _) => error.with_hint(&OPEN_ANOTHER),
     }

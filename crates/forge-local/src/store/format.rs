@@ -5,6 +5,7 @@ use forge_core::{
     call::{is_about_memory, weight_of_json},
     text,
 };
+use forge_git::command_line;
 use serde::Deserialize;
 
 /// The format version of plain pull requests and issues.
@@ -106,6 +107,8 @@ impl Unreadable {
     /// Returns the error about the object `what` in the ref `name`. `undo` says what a deletion of
     /// the ref does, such as `deletes the issue`.
     pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
+        let log = command_line(["git", "log", "--first-parent", name]);
+        let delete = command_line(["git", "update-ref", "-d", name]);
         let (why, hint) = match self {
             Self::Withheld(error) => {
                 let message = format!("{what} ({name}) cannot be read: {}", error.message());
@@ -129,9 +132,8 @@ impl Unreadable {
             Self::Missing(file) => (
                 format!("its {file} is not in this repository"),
                 format!(
-                    "in a partial clone run 'git fetch --refetch --no-filter' and try again; \
-                     elsewhere look at it with 'git log --first-parent {name}', and \
-                     'git update-ref -d {name}' {undo}"
+                    "in a partial clone run `git fetch --refetch --no-filter` and try again; \
+                     elsewhere look at it with `{log}`, and `{delete}` {undo}"
                 ),
             ),
             Self::Shallow { found, recorded } => (
@@ -143,9 +145,7 @@ impl Unreadable {
             ),
             Self::Damaged(why) => (
                 text::one_line(&why).into_owned(),
-                format!(
-                    "look at it with 'git log --first-parent {name}'; 'git update-ref -d {name}' {undo}"
-                ),
+                format!("look at it with `{log}`; `{delete}` {undo}"),
             ),
         };
         Error::new(

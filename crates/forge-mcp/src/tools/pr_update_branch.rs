@@ -201,8 +201,9 @@ async fn agreed_head(
     if !head_is_authors(&target.repo, &pull).await {
         let place = pull.head_repo.as_ref().unwrap_or(&pull.id.repo);
         question.push_str(&format!(
-            " The forge does not say that {head} belongs to the author {}: it is a branch of {place}.",
-            named(&pull.author.login)
+            " The forge does not say that {head} belongs to the author {}: it is a branch of {}.",
+            named(&pull.author.login),
+            named(&place.to_string())
         ));
     }
     question.push_str(&format!(

@@ -6,6 +6,7 @@ use forge_core::{
     model::{EditIssue, Issue, IssueId, NewIssue, SetChange},
     text,
 };
+use forge_git::command_line;
 use serde::{Deserialize, Serialize};
 
 use super::shared::{ValueArgs, all_related, related};
@@ -261,8 +262,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
                 made.id
             );
             let key = &made.id.key;
-            let edit = format!("forge issue edit {key} --add-blocking <issue>");
-            let hint = format!("set the blocked issues: {edit}");
+            let edit = command_line(["forge", "issue", "edit", &key.to_string()]);
+            let hint = format!("set the blocked issues: {edit} --add-blocking <issue>");
             Err(Error::new(e.kind().clone(), message).with_hint(hint))
         }
     }

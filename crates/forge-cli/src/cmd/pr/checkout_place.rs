@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, path::Path};
 
 use forge_core::{Changed, Error, ErrorKind, Precondition, Result, text::one_line};
-use forge_git::{Git, current_branch, quoted};
+use forge_git::{Git, command_line, current_branch};
 
 use super::clone_branch::commit;
 use crate::ctx::Ctx;
@@ -227,7 +227,7 @@ fn diverged(branch: &str, at: &str, tip: &str) -> Error {
     );
     Error::new(kind, message).with_hint(format!(
         "check it out under another name with `--branch`, or give up those commits with `--force`; \
-         `git log {tip}..{}` shows them",
-        quoted(branch)
+         `{}` shows them",
+        command_line(["git", "log", &format!("{tip}..{branch}")])
     ))
 }

@@ -6,7 +6,7 @@ use forge_core::{
     model::{PrFields, PullRequest},
     text,
 };
-use forge_git::{Git, branch_problem, current_branch, quoted};
+use forge_git::{Git, branch_problem, command_line, current_branch};
 
 use super::shared::pull_with_title;
 use crate::ctx::Ctx;
@@ -105,8 +105,8 @@ pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
             "the local branch '{branch}' was not deleted, because it is checked out: {why}"
         );
         let hint = format!(
-            "commit or stash your changes, switch to another branch, then run git branch -D {}",
-            quoted(branch)
+            "commit or stash your changes, switch to another branch, then run {}",
+            delete_command(branch)
         );
         ctx.ui.warning(&Warning::new(message).with_hint(hint));
         return Ok(false);
@@ -188,8 +188,8 @@ pub async fn delete_local_branch(
              request, whose head is {head}"
         ));
         let hint = format!(
-            "if you no longer need the branch: git branch -D {}",
-            quoted(branch)
+            "if you no longer need the branch: {}",
+            delete_command(branch)
         );
         ctx.ui.warning(&warning.with_hint(hint));
         return Ok(());
@@ -230,8 +230,8 @@ fn warn_branch_kept(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     ));
     // `git branch -D` alone would fail again, so the hint first names the cause.
     let hint = format!(
-        "fix the cause, switch to another branch (such as '{base}'), then run git branch -D {}",
-        quoted(branch)
+        "fix the cause, switch to another branch (such as '{base}'), then run {}",
+        delete_command(branch)
     );
     ctx.ui.warning(&warning.with_hint(hint));
 }
@@ -259,7 +259,7 @@ async fn fast_forward_base(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     };
     if let Err(why) = forwarded {
         let warning = Warning::new(format!("the local branch '{base}' was not updated: {why}"));
-        let hint = format!("git pull {} {}", quoted(remote), quoted(base));
+        let hint = command_line(["git", "pull", remote, base]);
         ctx.ui.warning(&warning.with_hint(hint));
     }
     Ok(())
@@ -292,4 +292,7 @@ async fn run(git: &Git, args: &[&str]) -> Result<Result<(), String>> {
     let said = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
     Ok(Err(lines.join(" ")))
+}
+fn delete_command(branch: &str) -> String {
+    command_line(["git", "branch", "-D", branch])
 }

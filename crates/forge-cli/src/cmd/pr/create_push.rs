@@ -200,11 +200,9 @@ async fn push_of_flag(
         .await?
         .is_none()
     {
-        return Err(Error::invalid(
-            "push",
-            format!("this clone has no branch '{shown}' to push"),
-        )
-        .with_hint("name a branch of this clone with --head, or omit --push"));
+        let message = format!("this clone has no branch '{shown}' to push");
+        return Err(Error::invalid("push", message)
+            .with_hint("name a branch of this clone with --head, or omit --push"));
     }
     let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await else {
         let owner = head.owner.as_deref();

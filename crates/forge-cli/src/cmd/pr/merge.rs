@@ -9,6 +9,7 @@ use forge_core::{
     Call, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, Result,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
+use forge_git::command_line;
 
 use super::{
     body,
@@ -381,7 +382,8 @@ fn missing_method_error(methods: &[MergeMethod]) -> Error {
         format!("{flags} required when not running interactively"),
     )
     .with_hint(format!(
-        "{pass}, or set it once with `forge config set merge.method {example}`"
+        "{pass}, or set it once with `{}`",
+        command_line(["forge", "config", "set", "merge.method", example])
     ))
 }
 

@@ -8,6 +8,8 @@ use forge_core::{
     text,
 };
 
+use forge_git::command_line;
+
 use crate::ctx::Ctx;
 
 /// Returns the message about issues if a step after the merge fails. A merge that waits for its
@@ -52,10 +54,11 @@ pub(super) async fn apply(
                 .note("the merge happens later, and its effect on issues is not known yet");
             return;
         }
-        ctx.ui.note(&text::one_line(&format!(
-            "no issue is moved before the merge: run `forge workflow reconcile {}` once it is done",
-            pull.id
-        )));
+        let id = pull.id.to_string();
+        let reconcile = command_line(["forge", "workflow", "reconcile", &id]);
+        ctx.ui.note(&format!(
+            "no issue is moved before the merge: run `{reconcile}` once it is done"
+        ));
         return;
     }
     let effects = MergeEffects::new(repo.clone(), workflow.as_ref(), hosts);

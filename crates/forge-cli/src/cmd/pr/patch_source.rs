@@ -10,7 +10,7 @@ use forge_core::{
     diff::mail_commit,
     model::{CreatePull, PrFields, PrState, PullRequest},
 };
-use forge_git::quoted;
+use forge_git::command_line;
 
 use super::{create::default_base, shared::has};
 use crate::ctx::Ctx;
@@ -195,8 +195,8 @@ pub(super) async fn of_branch(
              conflict, an edit, or a third parent), and a patch leaves merge commits out"
         );
         return Err(Error::invalid("head", message).with_hint(format!(
-            "rebase the branch (`git rebase {base}`), commit the changes of the merge there, and \
-             submit the result"
+            "rebase the branch (`{}`), commit the changes of the merge there, and submit the result",
+            command_line(["git", "rebase", &base])
         )));
     }
     let args = forge_git::mail_args("-U3", &base, &head);
@@ -242,8 +242,10 @@ async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Resu
         }
     }
     Err(
-        Error::invalid("base", format!("this clone has no branch '{name}'"))
-            .with_hint(format!("fetch it: git fetch origin {}", quoted(name))),
+        Error::invalid("base", format!("this clone has no branch '{name}'")).with_hint(format!(
+            "fetch it: {}",
+            command_line(["git", "fetch", "origin", name])
+        )),
     )
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use forge::workflow::{InitReport, SetupItem};
 use forge_core::{Result, text};
+use forge_git::command_line;
 
 use super::shared::{fields, selection};
 use crate::{args::output::JsonArgs, ctx::Ctx, exit::Exit, ui::json::Json};
@@ -81,7 +82,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &WorkflowInitArgs) -> Resu
             false => "fields",
         };
         ctx.ui.note(&format!(
-            "Merges move issues once the store is configured: forge config set workflow.store {kind}"
+            "Merges move issues once the store is configured: {}",
+            command_line(["forge", "config", "set", "workflow.store", kind])
         ));
     }
     Ok(match report.failed.is_empty() {
