@@ -52,7 +52,7 @@ fn run(global: GlobalArgs, command: RootCommand, ui: Ui) -> forge_core::Result<E
         .map_err(ui::io_error)?;
     signals::end_on_signals();
     let ctx = Ctx::new(ui, global)?.waiting(command.wait());
-    let exit = runtime.block_on(cmd::run(&ctx, command));
+    let exit = runtime.block_on(forge_core::call::command(cmd::run(&ctx, command)));
     // If the command failed, its error takes precedence over an error of printing.
     let printed = ctx.ui.flush();
     drop(ctx);

@@ -13,16 +13,18 @@ use std::{
     ops::Deref,
     pin::pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use serde_json::Value;
+use tokio::time::{Instant, timeout};
 
 use crate::{
-    Action, Arg, Error, ErrorKind, Hint, Observer, Param, Result, Retry, SentRequest, Warning,
+    Action, Arg, Error, ErrorKind, Hint, NamedAccounts, Observer, Param, Policy, Result, Retry,
+    SentRequest, Warning,
 };
 
 /// Memory limit for what one call reads, in bytes: answers of servers ([`hold`]), objects and output
@@ -40,6 +42,48 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// The call whose future this thread is polling.
     static CALL: RefCell<Option<Arc<CallState>>> = const { RefCell::new(None) };
+}
+
+/// Time for which calls have waited for the optional parts of their results; see [`optional`].
+#[derive(Default)]
+struct OptionalWaits {
+    spent: Duration,
+    /// Number of waits that are running, and the time since which at least one of them runs.
+    running: usize,
+    since: Option<Instant>,
+}
+
+impl OptionalWaits {
+    fn spent(&self) -> Duration {
+        let running = self.since.map_or(Duration::ZERO, |since| since.elapsed());
+        self.spent + running
+    }
+}
+
+/// Counts an optional wait as running until it is dropped.
+struct OptionalWait(Arc<Mutex<OptionalWaits>>);
+
+impl OptionalWait {
+    /// Begins a wait. Also returns the time that all earlier waits took.
+    fn begin(waits: Arc<Mutex<OptionalWaits>>) -> (Self, Duration) {
+        let mut all = waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let spent = all.spent();
+        all.running += 1;
+        all.since.get_or_insert_with(Instant::now);
+        drop(all);
+        (Self(waits), spent)
+    }
+}
+
+impl Drop for OptionalWait {
+    fn drop(&mut self) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.running -= 1;
+        if all.running == 0 {
+            all.spent = all.spent();
+            all.since = None;
+        }
+    }
 }
 
 /// Guard that makes a call the current one of this thread until the guard is dropped.
@@ -126,32 +170,56 @@ pub(crate) struct CallState {
     shares: bool,
     /// The enclosing [`kept`] scope.
     kept: Option<Arc<Kept>>,
+    /// Shared with the enclosing call.
+    optional: Arc<Mutex<OptionalWaits>>,
+    /// The deadline of the call.
+    ends: Option<Instant>,
+    accounts: NamedAccounts,
 }
 
 impl CallState {
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Arc<Self> {
-        let outer = CALL.with_borrow(Clone::clone);
-        let shared = outer.as_ref().filter(|call| call.shares);
-        let received = shared.map(|call| Arc::clone(&call.received));
-        let computed = shared.map(|call| Arc::clone(&call.computed));
+        Arc::new(Self::within_outer(observer))
+    }
+
+    /// Returns the state of a call that begins now under `policy`.
+    pub(crate) fn of_policy(policy: &Policy) -> Arc<Self> {
         Arc::new(Self {
-            observer,
-            received: received.unwrap_or_default(),
-            computed: computed.unwrap_or_default(),
-            time_limit: outer.as_ref().and_then(|call| call.time_limit),
-            shares: true,
-            kept: outer.and_then(|call| call.kept.clone()),
-            ..Self::default()
+            time_limit: Some(policy.deadline),
+            ends: Instant::now().checked_add(policy.deadline),
+            accounts: policy.accounts,
+            ..Self::within_outer(policy.observer.clone())
         })
     }
 
-    /// Returns the state of a call with a time limit.
-    pub(crate) fn limited(observer: Option<Arc<dyn Observer>>, time_limit: Duration) -> Arc<Self> {
-        let mut state = Self::new(observer);
-        if let Some(state) = Arc::get_mut(&mut state) {
-            state.time_limit = Some(time_limit);
+    fn within_outer(observer: Option<Arc<dyn Observer>>) -> Self {
+        let outer = CALL.with_borrow(Clone::clone);
+        let shared = outer.as_ref().filter(|call| call.shares);
+        let received = shared.map(|call| Arc::clone(&call.received));
+        let received = received.unwrap_or_default();
+        let computed = shared.map(|call| Arc::clone(&call.computed));
+        let computed = computed.unwrap_or_default();
+        let Some(outer) = outer else {
+            return Self {
+                observer,
+                received,
+                computed,
+                shares: true,
+                ..Self::default()
+            };
+        };
+        Self {
+            observer,
+            received,
+            computed,
+            time_limit: outer.time_limit,
+            shares: true,
+            kept: outer.kept.clone(),
+            optional: Arc::clone(&outer.optional),
+            ends: outer.ends,
+            accounts: outer.accounts,
+            ..Self::default()
         }
-        state
     }
 
     pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
@@ -213,6 +281,39 @@ pub fn write_refused() {
             .writes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     });
+}
+
+/// Waits for a part that a result can do without, such as the name of an account. Returns `None` if
+/// the part did not come in time.
+///
+/// All such waits of a call, and of the calls in one scope, take at most `limit` together. Waits
+/// that run at once count once. Outside of a call, each wait has the whole `limit`.
+pub async fn optional<T>(limit: Duration, part: impl Future<Output = T>) -> Option<T> {
+    let mut waits = None;
+    with_current_call(|call| waits = Some(Arc::clone(&call.optional)));
+    let (_wait, spent) = OptionalWait::begin(waits.unwrap_or_default());
+    timeout(limit.saturating_sub(spent), part).await.ok()
+}
+
+/// Runs the calls of one command, which share the limit of [`optional`].
+pub async fn command<T>(calls: impl Future<Output = T>) -> T {
+    Arc::new(CallState::default()).scope(calls).await
+}
+
+/// Returns the time until the deadline of the call. `None` outside of a call.
+#[must_use]
+pub fn time_left() -> Option<Duration> {
+    let mut ends = None;
+    with_current_call(|call| ends = call.ends);
+    ends.map(|ends| ends.saturating_duration_since(Instant::now()))
+}
+
+/// Returns which accounts the arguments of the call may name.
+#[must_use]
+pub fn named_accounts() -> NamedAccounts {
+    let mut accounts = NamedAccounts::default();
+    with_current_call(|call| accounts = call.accounts);
+    accounts
 }
 
 /// Adds `bytes` of an answer to the total of the call, and returns the total. Returns 0 outside of
@@ -540,7 +641,9 @@ pub async fn kept<T>(yields: bool, calls: impl Future<Output = T>) -> (T, bool) 
     });
     let state = Arc::new(CallState {
         kept: Some(Arc::clone(&kept)),
-        ..CallState::default()
+        received: Arc::default(),
+        shares: false,
+        ..CallState::within_outer(None)
     });
     let result = state.scope(calls).await;
     (result, kept.was_refused.load(Ordering::Relaxed))
@@ -579,6 +682,43 @@ mod tests {
 
     fn lost() -> Error {
         Error::new(ErrorKind::Network, "no connection")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn optional_waits_of_command_share_one_limit() {
+        let limit = Duration::from_secs(2);
+        let wait = |millis| optional(limit, tokio::time::sleep(Duration::from_millis(millis)));
+        let operation = || CallState::of_policy(&Policy::default());
+        let begun = Instant::now();
+        let found = command(async {
+            // Waits that run at once count once.
+            let first = async { tokio::join!(wait(900), wait(900), wait(900)) };
+            let first = operation().scope(first).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            let second = operation().scope(async { (wait(5_000).await, wait(5_000).await) });
+            (first, second.await, optional(limit, async { 7 }).await)
+        });
+        let found = found.await;
+        let some = Some(());
+        assert_eq!(found, ((some, some, some), (None, None), Some(7)));
+        assert_eq!(begun.elapsed(), Duration::from_secs(62));
+        // Another command has the whole limit.
+        assert_eq!(command(wait(1_900)).await, Some(()));
+        assert_eq!((wait(1_900).await, wait(1_900).await), (some, some));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deadline_and_account_rule_are_those_of_operation() {
+        let mut policy = Policy::default();
+        policy.accounts = NamedAccounts::OfRepository;
+        let state = CallState::of_policy(&policy);
+        let facts = state.scope(async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            (time_left(), named_accounts())
+        });
+        let left = policy.deadline - Duration::from_secs(20);
+        assert_eq!(facts.await, (Some(left), NamedAccounts::OfRepository));
+        assert_eq!((time_left(), named_accounts()), (None, NamedAccounts::Any));
     }
 
     #[tokio::test]
@@ -649,7 +789,10 @@ mod tests {
         let joined = together(async { [compute().await, compute().await] }).await;
         assert_eq!(joined, [second, 2 * second]);
         assert_eq!([computed(second), computed(second)], [second, second]);
-        let limited = CallState::limited(None, second);
+        let limited = CallState::of_policy(&Policy {
+            deadline: second,
+            ..Policy::default()
+        });
         let limits =
             limited.scope(async { [time_limit(), together(async { time_limit() }).await] });
         assert_eq!(limits.await, [Some(second); 2]);

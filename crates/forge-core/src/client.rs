@@ -9,18 +9,18 @@ use tracing::Instrument;
 
 use crate::{
     Capability, Error, ErrorKind, Forge, Limits, Outcome, Page, PageReq, PrId, RepoId, Result,
-    Support, Timestamp, Trust, WebPage,
+    Support, Timestamp, Trust, Warning, WebPage,
     call::CallState,
     deadline::{timed_out, within_deadline},
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
         Examined, FileChange, FileContent, HeadMatches, HeadRef, Issue, IssueField, IssueFields,
-        IssueId, IssueQuery, IssueSet, Label, Links, Lock, Merge, MergeReq, Mergeability,
-        NewAttachment, NewIssue, NewLabel, NewReview, PathContent, PrFields, PullQuery,
-        PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit, RepoInfo,
-        Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
-        ThreadFilter, ThreadId, UpdateBranch,
+        IssueId, IssueQuery, IssueSet, Label, Links, LocalClone, Lock, Merge, MergeReq,
+        Mergeability, NewAttachment, NewIssue, NewLabel, NewReview, PathContent, PrFields,
+        PullQuery, PullRequest, PullScope, PullStatus, PullsAcross, PushEdits, PushedCommit,
+        RepoInfo, Resubmit, RevertPull, Review, SetIssueState, StateFilter, StatusEvent, Subject,
+        Thread, ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
     text::one_line,
@@ -105,6 +105,20 @@ impl Quota {
     }
 }
 
+/// Accounts that the arguments of a call may name.
+///
+/// On some forges a name is looked up at a host that stands in the name itself. A caller who may
+/// name any account then chooses the hosts that get requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NamedAccounts {
+    /// Any account.
+    #[default]
+    Any,
+    /// Only accounts that the repository itself names, such as its owner, its collaborators and the
+    /// authors in its lists. Any other name is refused before a request.
+    OfRepository,
+}
+
 /// Settings for every call of a handle.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -117,6 +131,8 @@ pub struct Policy {
     pub observer: Option<Arc<dyn Observer>>,
     /// How far a local repository is trusted. This depends on who named its path.
     pub trust: Trust,
+    /// Accounts that arguments may name.
+    pub accounts: NamedAccounts,
 }
 
 impl Default for Policy {
@@ -126,6 +142,7 @@ impl Default for Policy {
             access: Access::Write,
             observer: None,
             trust: Trust::default(),
+            accounts: NamedAccounts::default(),
         }
     }
 }
@@ -231,7 +248,7 @@ impl Client {
             o.started(op, &name);
         }
         let deadline = self.policy.deadline;
-        let state = CallState::limited(self.policy.observer.clone(), deadline);
+        let state = CallState::of_policy(&self.policy);
         let running = state.scope(call().instrument(span));
         let result = match tokio::time::timeout(deadline, running).await {
             Ok(result) => result,
@@ -514,6 +531,23 @@ impl Repo {
         self.client
             .run(Op::PrView, pr, vec![], || self.forge().view(pr, fields))
             .await
+    }
+
+    /// Returns the warnings of the diff of `pull` that its view lacks, if its changes are a patch and
+    /// there is a clone in which the patch can be applied. Otherwise sends no request.
+    pub async fn patch_warnings(
+        &self,
+        pull: &PullRequest,
+        clone: Option<LocalClone>,
+    ) -> Result<Vec<Warning>> {
+        if pull.head_patch.is_none() || clone.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut req = DiffReq::default();
+        req.clone = clone;
+        let mut warnings = self.diff(&pull.id, &req).await?.warnings;
+        warnings.retain(|warning| !pull.warnings.contains(warning));
+        Ok(warnings)
     }
 
     /// Returns the at-uris (addresses of atproto records) in `records` that the forge lists as pull

@@ -43,7 +43,7 @@ mod web;
 
 pub use across::list_each;
 pub use capability::{Capabilities, Capability, Support};
-pub use client::{Access, Client, Observer, Policy, Quota, Repo, SentRequest};
+pub use client::{Access, Client, NamedAccounts, Observer, Policy, Quota, Repo, SentRequest};
 pub use error::{Changed, Error, ErrorKind, Noun, Precondition, Result, Retry};
 pub use forge::{
     Attachments, Checks, Forge, ForgeInfo, Issues, Labels, PullRequests, Repos, Reviews,
