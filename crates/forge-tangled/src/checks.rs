@@ -16,6 +16,7 @@ use crate::{
     dialect::Table,
     field_rename::{Answer, AnswerField},
     json_field::null_as_default,
+    page_trail::{NextPage, PageTrail},
     pulls::{record::TangledPull, view::unread},
     repository::TangledRepository,
     xrpc_error,
@@ -152,7 +153,7 @@ impl Tangled {
         let has_spindle = !matches!(self.spindle(repository), Ok(None));
         if unknown_checks_reason(repository).is_some()
             || !has_spindle
-            || self.latest_patch(repository, pull).await.is_err()
+            || self.patch_for_view(repository, pull).await.is_err()
         {
             return None;
         }
@@ -215,12 +216,14 @@ impl Tangled {
         heads: &[&str],
     ) -> Result<Vec<Pipeline>> {
         let spindle = self.identities.service(spindle).await?;
+        let spindle = spindle.patient(self.settings.account_wait);
         let names = &self.settings.dialects;
         let method = &names.methods.spindle.pipelines;
         let of = &names.inputs.spindle;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
+        let mut trail = PageTrail::new(MAX_PAGES);
+        let why = loop {
             let mut params = vec![(&*of.repo, repository.target()), ("limit", PAGE)];
             params.extend(heads.iter().map(|head| (&*of.commits, *head)));
             if let Some(cursor) = &cursor {
@@ -230,17 +233,14 @@ impl Tangled {
             let page: Pipelines = spindle.ask(method, &params, answers).await?;
             let of_heads = page.pipelines.into_iter();
             found.extend(of_heads.filter(|p| heads.contains(&p.commit.as_str())));
-            cursor = page.cursor.filter(|c| !c.is_empty());
-            if cursor.is_none() {
-                return Ok(found);
+            match trail.next(page.cursor, 1) {
+                NextPage::End => return Ok(found),
+                NextPage::Cut { why, .. } => break why,
+                NextPage::At(next) => cursor = Some(next),
             }
-        }
-        Err(xrpc_error::garbled(
-            spindle.origin(),
-            method,
-            "the list of pages is endless",
-            false,
-        ))
+        };
+        let why = format!("the list of pages is endless: {why}");
+        Err(xrpc_error::garbled(spindle.origin(), method, &why, false))
     }
 }
 

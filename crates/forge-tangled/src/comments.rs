@@ -121,6 +121,10 @@ impl Tangled {
             _ => String::new(),
         };
         let viewer = viewer.as_str();
+        let authors = records
+            .iter()
+            .map(|record| self.author_of(record).to_owned());
+        self.learn_names(authors.collect()).await;
         stream::iter(records.to_vec())
             .map(|record| async move { self.comment_model(&record, viewer, writers).await })
             .buffered(IN_FLIGHT)
@@ -128,17 +132,20 @@ impl Tangled {
             .await
     }
 
+    /// Returns the account that wrote a comment. In Tangled 1.0, the record names its editor.
+    fn author_of<'a>(&self, record: &'a Record) -> &'a str {
+        let names = &self.settings.dialects;
+        let is_org = record.collection() == names.org.comment;
+        let stamped = is_org.then(|| tickets::editor(record, names)).flatten();
+        stamped.unwrap_or(record.author())
+    }
+
     async fn comment_model(&self, record: &Record, viewer: &str, writers: &Writers) -> Comment {
         let fields = self.fields();
         let reply = record.value.get(&*fields.reply_to);
         let reply = reply.and_then(|r| r.as_str().or_else(|| r.get("uri")?.as_str()));
         let at = record.created_at(&fields.created_at);
-        let collection = self.settings.dialects.org.comment.as_ref();
-        let is_org = record.uri.split('/').nth(3) == Some(collection);
-        let stamped = is_org
-            .then(|| tickets::editor(record, &self.settings.dialects))
-            .flatten();
-        let author = stamped.unwrap_or(record.author());
+        let author = self.author_of(record);
         let body = text(&record.value, fields).unwrap_or_default();
         let at = at.unwrap_or_else(|| Timestamp::from_unix(0));
         let mut comment = Comment::new(&record.uri, self.actor(author).await, body, at);

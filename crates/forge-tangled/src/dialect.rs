@@ -695,8 +695,7 @@ pub struct Methods {
 }
 
 /// Audience of a token for a write to a repository of Tangled 1.0. Tokens with either audience have
-/// been seen, so both are tried: if a knot refuses a token for its audience, the second audience is
-/// used.
+/// been seen. The configuration chooses one, and a token for the other is never requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The token is for the knot's service.
@@ -706,7 +705,7 @@ pub enum Audience {
     Repository,
 }
 
-/// Configuration key of the audience that is tried first.
+/// Configuration key of the audience.
 const AUDIENCE: &str = "audience";
 
 impl Audience {
@@ -744,7 +743,7 @@ pub struct Dialects {
     pub answers: Answers,
     /// The names in the web pages.
     pub web: WebNames,
-    /// The audience that is tried first for a token.
+    /// The audience of a token for a write to a repository of Tangled 1.0.
     pub audience: Audience,
 }
 

@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::{
     IndexFields,
     hints::from_start,
+    page_trail::{NextPage, PageTrail},
     read_limits,
     records::{self, Record},
-    sources::{Items, MAX_EMPTY_PAGES, MAX_SUBJECT_RECORDS, next_cursor},
+    sources::{Items, MAX_PAGES, MAX_SUBJECT_RECORDS},
     xrpc::Xrpc,
     xrpc_error,
 };
@@ -142,8 +143,9 @@ pub(crate) struct IndexPager<'a> {
     /// The cursor of the next page; `None` before the first page, and empty at the end.
     next: Option<String>,
     scanned: u64,
-    /// Number of pages without a row since the last row.
-    empty_pages: usize,
+    trail: PageTrail,
+    /// Why no further page is read.
+    cut: Option<String>,
     /// Size in memory of all rows that [`Self::next`] has returned, in bytes.
     bytes: usize,
 }
@@ -162,17 +164,19 @@ impl<'a> IndexPager<'a> {
             skip: 0,
             cursor: String::new(),
         };
+        let at = position.unwrap_or(begin);
         Self {
             index: index.bounded(),
             query,
             fields,
             params,
-            at: position.unwrap_or(begin),
+            trail: PageTrail::new(MAX_PAGES).starting_at(&at.cursor),
+            cut: None,
+            at,
             order: "desc",
             page: VecDeque::new(),
             next: None,
             scanned: 0,
-            empty_pages: 0,
             bytes: 0,
         }
     }
@@ -185,7 +189,8 @@ impl<'a> IndexPager<'a> {
         }
     }
 
-    /// Returns the next row, or `None` at the end and at the read limit ([`Self::cut`]).
+    /// Returns the next row, or `None` at the end and at the read limit ([`Self::cut`]). A row that
+    /// the list has had already is skipped.
     pub async fn next(&mut self) -> Result<Option<Value>> {
         loop {
             if self.is_spent() {
@@ -195,48 +200,52 @@ impl<'a> IndexPager<'a> {
                 self.at.skip += 1;
                 self.scanned += 1;
                 self.bytes = self.bytes.saturating_add(read_limits::weight(&row));
-                return Ok(Some(row));
+                let uri = row.get("uri").and_then(Value::as_str);
+                if uri.is_none_or(|uri| self.trail.is_new_row(uri)) {
+                    return Ok(Some(row));
+                }
+                continue;
             }
             match self.next.take() {
-                Some(end) if end.is_empty() => {
-                    self.next = Some(end);
+                Some(next) if next.is_empty() || self.cut.is_some() => {
+                    self.next = Some(next);
                     return Ok(None);
                 }
                 Some(cursor) => {
                     self.at.skip = 0;
                     self.at.cursor = cursor;
                     // Few requests lead past many rows that the index dropped.
-                    if self.empty_pages > 0 {
+                    if self.trail.had_empty_page() {
                         self.at.size = self.at.size.max(SCAN);
                     }
                 }
                 None => {}
             }
             self.fetch().await?;
-            self.empty_pages += usize::from(self.page.is_empty());
         }
     }
 
     fn is_spent(&self) -> bool {
-        self.scanned >= MAX_SUBJECT_RECORDS as u64
-            || self.empty_pages >= MAX_EMPTY_PAGES
-            || self.bytes > self.index.limits().list
+        self.scanned >= MAX_SUBJECT_RECORDS as u64 || self.bytes > self.index.limits().list
+    }
+
+    /// Returns true if the list ended although the index names more pages. Nothing can continue it.
+    pub fn is_cut(&self) -> bool {
+        self.cut.is_some() && self.position().is_none()
     }
 
     /// Returns a warning if the list continues beyond the rows that are read.
     pub fn cut(&self) -> Option<Warning> {
-        let is_cut = self.is_spent() && self.position().is_some();
-        is_cut.then(|| {
-            let host = self.index.origin().host();
-            let why = match self.empty_pages >= MAX_EMPTY_PAGES {
-                true => format!(", because {MAX_EMPTY_PAGES} pages were empty"),
-                false => String::new(),
-            };
-            Warning::new(format!(
-                "only {} rows of the index's list at {host} were read{why}; the list has more",
-                self.scanned
-            ))
-        })
+        let why = match &self.cut {
+            Some(why) => format!(", because {why}; the list may have more"),
+            None if self.is_spent() && self.position().is_some() => "; the list has more".into(),
+            None => return None,
+        };
+        let host = self.index.origin().host();
+        Some(Warning::new(format!(
+            "only {} rows of the index's list at {host} were read{why}",
+            self.scanned
+        )))
     }
 
     async fn fetch(&mut self) -> Result<()> {
@@ -270,9 +279,16 @@ impl<'a> IndexPager<'a> {
                 false,
             ));
         }
+        let rows = page.items.len();
         self.page = page.items.into_iter().skip(self.at.skip).collect();
-        let next = next_cursor(page.cursor, Some(&self.at.cursor));
-        self.next = Some(next.unwrap_or_default());
+        self.next = Some(match self.trail.next(page.cursor, rows) {
+            NextPage::At(next) => next,
+            NextPage::End => String::new(),
+            NextPage::Cut { why, at } => {
+                self.cut = Some(why);
+                at.unwrap_or_default()
+            }
+        });
         Ok(())
     }
 

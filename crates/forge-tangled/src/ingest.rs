@@ -9,11 +9,12 @@ use serde_json::{Map, Value};
 use crate::{
     ShFields, Tangled,
     declaration::Undeclared,
+    page_trail::{NextPage, PageTrail},
     pulls::status::{self, Status},
     read_limits,
     records::{self, PAGE, Record},
     repository::TangledRepository,
-    sources::{Items, Kind, MAX_EMPTY_PAGES, MAX_SUBJECT_RECORDS, next_cursor},
+    sources::{Items, Kind, MAX_PAGES, MAX_SUBJECT_RECORDS},
     xrpc_error,
 };
 
@@ -330,7 +331,7 @@ impl Tangled {
         let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
         let unread = |why: String| IndexProbe::Silent(Error::new(ErrorKind::Protocol, why));
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
-        let (mut bytes, mut empty_pages) = (0_usize, 0_usize);
+        let (mut bytes, mut trail) = (0_usize, PageTrail::new(MAX_PAGES));
         // An index fetches rows that it has not cached, so a look for one record of an account
         // begins with few rows.
         let mut limit = if author.is_some() { PAGE } else { 1000 };
@@ -354,8 +355,14 @@ impl Tangled {
             seen = seen.saturating_add(got);
             let weights = page.items.iter().map(read_limits::weight);
             bytes = weights.fold(bytes, usize::saturating_add);
-            let Some(next) = next_cursor(page.cursor, cursor.as_deref()) else {
-                return IndexProbe::Absent;
+            let next = match trail.next(page.cursor, got) {
+                NextPage::End => return IndexProbe::Absent,
+                NextPage::Cut { why, .. } => {
+                    return unread(format!(
+                        "its list of the records about {subject} does not end: {why}"
+                    ));
+                }
+                NextPage::At(next) => next,
             };
             if bytes > self.settings.read_limits.list {
                 let most = read_limits::human(self.settings.read_limits.list);
@@ -367,12 +374,6 @@ impl Tangled {
                 return unread(format!(
                     "it has more than {MAX_SUBJECT_RECORDS} records about {subject}, and the \
                      record is not among the newest"
-                ));
-            }
-            empty_pages += usize::from(got == 0);
-            if empty_pages >= MAX_EMPTY_PAGES {
-                return unread(format!(
-                    "it sent {MAX_EMPTY_PAGES} empty pages of the records about {subject}"
                 ));
             }
             cursor = Some(next);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use forge_core::{Error, ErrorKind, Result, Retry, text::one_line};
+use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result, Retry, text::one_line};
 use forge_http::Idempotency;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,6 @@ use crate::{
     records::{self, NewRecord, Record},
     repository::TangledRepository,
     write::{self, MAX_EDIT_ATTEMPTS},
-    xrpc::Xrpc,
     xrpc_error,
 };
 
@@ -144,9 +143,9 @@ impl Tangled {
         ))
     }
 
-    /// Calls a write method of the knot. The token must name an audience, which is the knot or the
-    /// repository: tokens for both have been seen. The audience that the knot accepts is
-    /// remembered. Trying the other audience is safe, because a refused call has changed nothing.
+    /// Calls a write method of the knot, with a token for the one audience that the configuration
+    /// names. The answer of a knot never leads to a token for another audience, because the owner of
+    /// the repository chose the knot and the repository's DID.
     pub(crate) async fn account_call(
         &self,
         repository: &TangledRepository,
@@ -154,44 +153,31 @@ impl Tangled {
         input: &Value,
     ) -> Result<Value> {
         self.owner_confirmed(repository).await?;
-        let known = self.audiences.cell(repository.knot().as_str());
         let knot = self.knot(repository).await?;
-        let host = repository.knot().service_did();
-        let did = repository.did.clone().unwrap_or_default();
-        let (usual, other) = match self.settings.dialects.audience {
-            Audience::Knot => (host, did),
-            Audience::Repository => (did, host),
+        let audience = match self.settings.dialects.audience {
+            Audience::Knot => repository.knot().service_did(),
+            Audience::Repository => repository.did.clone().unwrap_or_default(),
         };
-        let first = known.get().cloned().unwrap_or_else(|| usual.clone());
-        let second = if first == usual { other } else { usual };
-        match self.call_for(&knot, &first, method, input).await {
-            Err(e) if known.get().is_none() && xrpc_error::is_wrong_audience(&e) => {
-                let answer = self.call_for(&knot, &second, method, input).await?;
-                // A concurrent call may have set the same value.
-                let _ = known.set(second);
-                Ok(answer)
-            }
-            Ok(answer) => {
-                let _ = known.set(first);
-                Ok(answer)
-            }
-            Err(e) => Err(e),
+        let token = self.session.service_token(&audience, method).await?;
+        let knot = knot.with_token(token).with_class(Idempotency::Write);
+        match knot.procedure(method, input).await {
+            Err(e) if xrpc_error::is_wrong_audience(&e) => Err(e.with_hint(self.other_audience())),
+            answer => answer,
         }
     }
 
-    async fn call_for(
-        &self,
-        knot: &Xrpc,
-        audience: &str,
-        method: &str,
-        input: &Value,
-    ) -> Result<Value> {
-        let token = self.session.service_token(audience, method).await?;
-        let knot = knot
-            .clone()
-            .with_token(token)
-            .with_class(Idempotency::Write);
-        knot.procedure(method, input).await
+    /// Returns the hint for a knot that refuses the audience of a token.
+    fn other_audience(&self) -> Hint {
+        let other = match self.settings.dialects.audience {
+            Audience::Knot => Audience::Repository,
+            Audience::Repository => Audience::Knot,
+        };
+        let key = format!("hosts.{}.dialect.audience", self.settings.host);
+        let set = Action::new(Call::ConfigSet)
+            .with(Param::Key, key)
+            .with(Param::Value, other.name());
+        Hint::new("if you trust this knot, set the audience of its tokens to the other one")
+            .with_action(set)
     }
 }
 

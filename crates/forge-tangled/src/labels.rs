@@ -9,7 +9,8 @@ use std::{
 };
 
 use forge_core::{
-    Action, AtUri, Capability, Error, ErrorKind, Hint, Noun, Op, Param, Result, Timestamp, Warning,
+    Action, AtUri, Capability, Error, ErrorKind, Hint, NamedAccounts, Noun, Op, Param, Result,
+    Timestamp, Warning, call,
     model::{Actor, Label},
     suggest,
     text::one_line,
@@ -21,11 +22,12 @@ use crate::{
     Dialects, ShFields, Tangled,
     json_field::JsonField,
     lexicon,
+    part_window::PartWindow,
     pulls::{list::is_unknown_owner, status::Writers, view::unread},
     records::{self, NewRecord, Record},
     related_records,
     repository::TangledRepository,
-    sources::IN_FLIGHT,
+    sources::{IN_FLIGHT, Sourced},
     write, xrpc_error,
 };
 
@@ -110,6 +112,8 @@ impl Named {
 pub(crate) struct Labelled {
     pub labels: Vec<Label>,
     pub assignees: Vec<Actor>,
+    /// DIDs of the assignees.
+    pub assigned: Vec<String>,
     /// Values of custom fields, by the field's name.
     pub values: BTreeMap<String, String>,
     /// Warnings about definitions that could not be read.
@@ -257,6 +261,9 @@ impl LabelDefinition {
 pub(crate) struct Definitions {
     read: Vec<LabelDefinition>,
     unread: Vec<Unread>,
+    /// At-uris in label operations that were no definitions of the repository when the definitions
+    /// were read. They are not searched for again.
+    absent: BTreeSet<String>,
 }
 
 /// A definition that the repository uses, but that could not be read.
@@ -291,7 +298,9 @@ impl Definitions {
             let others = it.others.iter().map(|uri| size_of::<String>() + uri.len());
             it.uri.len() + it.why.len() + others.sum::<usize>()
         });
-        read.chain(unread).sum()
+        let absent = self.absent.iter();
+        let absent = absent.map(|uri| size_of::<String>() + uri.len());
+        read.chain(unread).chain(absent).sum()
     }
 
     /// Returns a warning if the definition `uri` could not be read, because its labels are then
@@ -594,17 +603,29 @@ impl Tangled {
         &self,
         repository: &TangledRepository,
     ) -> Result<Arc<Definitions>> {
+        self.definitions_without(repository, BTreeSet::new()).await
+    }
+
+    async fn definitions_without(
+        &self,
+        repository: &TangledRepository,
+        absent: BTreeSet<String>,
+    ) -> Result<Arc<Definitions>> {
         let cell = self.definitions.cell(&repository.record.uri);
         let found = cell.get_or_try_init(|| async {
             let mut uris = self.subscribed(repository).await?;
             let others = uris.split_off(uris.len().min(MAX_DEFINITIONS));
+            let window = &PartWindow::begin();
             let reads = uris.into_iter().map(|uri| async move {
-                let read = self.read_definition(&uri).await;
+                let read = self.read_definition(&uri, window).await;
                 (uri.to_string(), read)
             });
             let all: Vec<(String, Result<LabelDefinition>)> =
                 stream::iter(reads).buffered(IN_FLIGHT).collect().await;
-            let mut definitions = Definitions::default();
+            let mut definitions = Definitions {
+                absent,
+                ..Definitions::default()
+            };
             for (uri, read) in all {
                 match read {
                     Ok(definition) => definitions.read.push(definition),
@@ -634,9 +655,12 @@ impl Tangled {
         Ok(Arc::clone(found.await?))
     }
 
-    async fn read_definition(&self, uri: &AtUri) -> Result<LabelDefinition> {
-        let pds = self.identities.pds(&uri.authority).await?;
-        let record = records::get_uri(&pds, uri).await?;
+    async fn read_definition(&self, uri: &AtUri, window: &PartWindow) -> Result<LabelDefinition> {
+        let read = |pds| async move { records::get_uri(&pds, uri).await };
+        let record = self
+            .identities
+            .read_account(&uri.authority, window, read)
+            .await?;
         let definition = LabelDefinition::parse(&record, self.fields())
             .ok_or_else(|| Error::new(ErrorKind::Protocol, "its record has no name"))?;
         if definition.name.len() > MAX_NAME {
@@ -667,6 +691,26 @@ impl Tangled {
             return Ok(known);
         }
         self.definitions_now(repository).await
+    }
+
+    /// Returns the definitions as [`Self::definitions`] does, but reads them again if they lack one
+    /// of those that the label operations `operations` add. An at-uri that is no definition of the
+    /// repository makes them be read once, and not for each row of a list.
+    pub(crate) async fn definitions_for(
+        &self,
+        repository: &TangledRepository,
+        operations: &[Record],
+    ) -> Result<Arc<Definitions>> {
+        let known = self.definitions(repository).await?;
+        let mut absent = keys(operations, self.fields());
+        absent.retain(|key| !known.iter().any(|d| d.uri == **key));
+        if absent.iter().all(|key| known.absent.contains(*key)) {
+            return Ok(known);
+        }
+        let absent = absent.into_iter().map(str::to_owned);
+        let absent = absent.chain(known.absent.iter().cloned()).collect();
+        self.definitions.forget(&repository.record.uri);
+        self.definitions_without(repository, absent).await
     }
 
     /// Returns the definitions as [`Self::definitions`] does, but reads them again.
@@ -718,44 +762,65 @@ impl Tangled {
             })
             .await?;
         let mut change = Change {
-            add: self.operands(&definitions, labels.0, scope).await?,
-            remove: self.operands(&definitions, labels.1, scope).await?,
+            add: self
+                .operands(repository, &definitions, labels.0, scope)
+                .await?,
+            remove: self
+                .operands(repository, &definitions, labels.1, scope)
+                .await?,
         };
-        change
-            .add
-            .extend(self.assignments(&definitions, assignees.0).await?);
-        change
-            .remove
-            .extend(self.assignments(&definitions, assignees.1).await?);
+        change.add.extend(
+            self.assignments(repository, &definitions, assignees.0)
+                .await?,
+        );
+        change.remove.extend(
+            self.assignments(repository, &definitions, assignees.1)
+                .await?,
+        );
         Ok(change)
     }
 
-    /// Returns the bounds that the next label operation on `subject` must exceed. `author` is the
-    /// author of `subject`.
+    /// Reads the label operations on `subject`. Those of accounts that may not push do not count
+    /// (tangled's ingester drops them), so no server of such an account is asked for them.
+    pub(crate) async fn label_ops_about(
+        &self,
+        repository: &TangledRepository,
+        subject: &str,
+    ) -> Result<Sourced<Vec<Record>>> {
+        let kind = related_records::label_ops(&self.settings.dialects);
+        let labelling = self.labelling_accounts(repository);
+        self.about_by(&kind, subject, labelling, true).await
+    }
+
+    /// Returns the accounts whose label operations count.
+    async fn labelling_accounts(&self, repository: &TangledRepository) -> BTreeSet<String> {
+        let mut accounts = self.collaborators(repository).await.accounts;
+        accounts.insert(repository.owner.did.clone());
+        accounts
+    }
+
+    /// Returns the bounds that the next label operation on `subject` must exceed.
     pub(crate) async fn label_ops_before(
         &self,
         repository: &TangledRepository,
         subject: &str,
-        author: &str,
     ) -> Before {
-        let all = self.label_ops_now(repository, subject, author).await;
+        let all = self.label_ops_now(repository, subject).await;
         let writers = self.writers(repository).await;
         Before::of(&all, subject, &writers, self.fields())
     }
 
-    /// Returns the label operations on `subject`, including those that the index may lack. `author`
-    /// is the author of `subject`. If no source answers, the list is empty, and the next operation
-    /// gets the time of the local clock.
+    /// Returns the label operations on `subject`, including those that the index may lack. If no
+    /// source answers, the list is empty, and the next operation gets the time of the local clock.
     pub(crate) async fn label_ops_now(
         &self,
         repository: &TangledRepository,
         subject: &str,
-        author: &str,
     ) -> Vec<Record> {
         let kind = related_records::label_ops(&self.settings.dialects);
-        let accounts = self.known_accounts(repository, Some(author)).await;
+        let accounts = self.labelling_accounts(repository).await;
         let (found, [fresh]) = future::join(
-            self.about(&kind, subject, future::ready(accounts.clone())),
+            self.label_ops_about(repository, subject),
             self.fresh([&kind], subject, &accounts),
         )
         .await;
@@ -765,6 +830,7 @@ impl Tangled {
     /// Checks labels that a user typed, and returns their operands.
     async fn operands(
         &self,
+        repository: &TangledRepository,
         definitions: &Definitions,
         names: &[String],
         scope: &str,
@@ -789,7 +855,7 @@ impl Tangled {
                 Some(account)
                     if definition.value_type == LabelValueType::Did && !account.is_empty() =>
                 {
-                    Some(self.account_of(definition, account).await?)
+                    Some(self.account_of(repository, definition, account).await?)
                 }
                 _ => None,
             };
@@ -800,11 +866,17 @@ impl Tangled {
 
     /// Returns the DID of an account that a user typed as the value of a label, by handle or DID. A
     /// DID is not looked up, so that a label with a deleted account can be removed.
-    async fn account_of(&self, definition: &LabelDefinition, typed: &str) -> Result<String> {
-        if lexicon::is_did(typed) {
+    async fn account_of(
+        &self,
+        repository: &TangledRepository,
+        definition: &LabelDefinition,
+        typed: &str,
+    ) -> Result<String> {
+        // The views that follow look the account up.
+        if lexicon::is_did(typed) && call::named_accounts() == NamedAccounts::Any {
             return Ok(typed.to_owned());
         }
-        self.did_of(typed)
+        self.did_of(repository, typed)
             .await
             .map_err(|e| match is_unknown_owner(&e) {
                 true => Error::invalid(
@@ -823,6 +895,7 @@ impl Tangled {
 
     async fn assignments(
         &self,
+        repository: &TangledRepository,
         definitions: &[LabelDefinition],
         names: &[String],
     ) -> Result<Vec<Operand>> {
@@ -835,7 +908,10 @@ impl Tangled {
                     "have its owner subscribe to the label 'assignee' in the repository's settings",
                 ));
             };
-            let did = self.did_of(name).await.map_err(|e| {
+            let did = self.did_of(repository, name).await.map_err(|e| {
+                if matches!(e.kind(), ErrorKind::PermissionDenied { .. }) {
+                    return e;
+                }
                 Error::invalid(
                     "assignees",
                     format!("'{name}' cannot be assigned: {}", e.message()),
@@ -848,14 +924,6 @@ impl Tangled {
             });
         }
         Ok(operands)
-    }
-
-    /// Returns the DID of an account that a user named; `@me` is the viewer.
-    pub(crate) async fn did_of(&self, name: &str) -> Result<String> {
-        if name == "@me" {
-            return Ok(self.session.viewer().await?.identity.did.clone());
-        }
-        Ok(self.identities.account(name).await?.did)
     }
 }
 

@@ -57,8 +57,11 @@ mod labels;
 pub mod lexicon;
 mod links;
 mod malformed;
+mod named_accounts;
 mod origin;
 mod page;
+mod page_trail;
+mod part_window;
 mod patch;
 mod patch_form;
 mod pulls;
@@ -111,8 +114,6 @@ pub struct Tangled {
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::unindexed_lists::ListCache<pulls::PullRow>,
     listed_issues: pulls::unindexed_lists::ListCache<issues::IssueRow>,
-    /// By knot: the audience that a token for a Tangled 1.0 repository must name.
-    audiences: Cache<String>,
     info: ForgeInfo,
 }
 
@@ -154,7 +155,6 @@ impl Tangled {
             patches: Cache::weighed(kept, most, |it| it.weight()),
             listed: pulls::unindexed_lists::ListCache::default(),
             listed_issues: pulls::unindexed_lists::ListCache::default(),
-            audiences: Cache::new(kept),
             info,
         }
     }

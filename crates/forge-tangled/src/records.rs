@@ -10,6 +10,7 @@ use crate::{
     blocking::{self, MayBlock},
     cid,
     malformed::Skipped,
+    page_trail::{NextPage, PageTrail},
     patch::PACKED_MAX,
     read_limits::{self, Budget},
     tid,
@@ -22,6 +23,8 @@ pub(crate) const PAGE: usize = 100;
 /// Number of records on a page of `listRecords` by default, according to its lexicon. No known
 /// server sends smaller pages before the end of a list.
 const DEFAULT_PAGE: usize = 50;
+/// Number of pages that a list may have beyond those of [`DEFAULT_PAGE`] records.
+const MORE_PAGES: usize = 10;
 
 /// A record as stored, including unknown fields.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -200,7 +203,8 @@ pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) 
 /// A list ends:
 /// - with an empty page, because a server may send a cursor with every page that has records
 /// - with a page without a cursor
-/// - with a repeated cursor, because a hostile server may send a cursor forever
+/// - with a cursor that was sent before, and after more pages than `most` records need, because a
+///   hostile server may send cursors forever
 /// - with a page of fewer than [`DEFAULT_PAGE`] records whose cursor is the key of its last record:
 ///   the reference implementation sends a cursor with the last page, too (seen on pds 0.5.35). A
 ///   server may send fewer records than requested, so a larger page does not end the list.
@@ -217,15 +221,20 @@ pub(crate) async fn list_matching(
     let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
     let within = format!("at://{repo}/{collection}/");
     let (mut limit, mut bytes, mut cut) = (PAGE, 0_usize, None);
+    let mut trail = PageTrail::new(most.div_ceil(DEFAULT_PAGE) + MORE_PAGES);
     while cut.is_none() {
         let mut params = vec![("repo", repo), ("collection", collection)];
         if let Some(cursor) = &cursor {
             params.push(("cursor", cursor));
         }
         let _room = budget.room_for_page().await;
+        if seen > 0 && xrpc.is_out_of_time() {
+            cut = Some(format!("there was no time for all records of {within}"));
+            break;
+        }
         let asked = page(xrpc, "com.atproto.repo.listRecords", &params, &mut limit);
         let page: Listed = match asked.await {
-            Err(e) if xrpc_error::is_spent(&e) && seen > 0 => {
+            Err(e) if seen > 0 && (xrpc_error::is_spent(&e) || is_late(xrpc, &e)) => {
                 cut = Some(e.message().to_owned());
                 break;
             }
@@ -248,7 +257,7 @@ pub(crate) async fn list_matching(
                 }
                 Ok(mut record) => {
                     record.rkey().clone_into(&mut last);
-                    if !keep(&record) {
+                    if !keep(&record) || !trail.is_new_row(&record.uri) {
                         continue;
                     }
                     // The lexicon requires a CID for each record of a list, but not in the answer
@@ -277,15 +286,18 @@ pub(crate) async fn list_matching(
             }
         }
         seen = seen.saturating_add(got);
-        let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
         let is_last = |next: &String| got < limit.min(DEFAULT_PAGE) && last == *next;
-        let Some(next) = next.filter(|next| got > 0 && !is_last(next)) else {
-            break;
-        };
-        if cut.is_none() && seen >= most {
-            cut = Some(format!("{within} has more than {most} records"));
+        let next = page.cursor.filter(|next| got > 0 && !is_last(next));
+        match trail.next(next, got) {
+            NextPage::End => break,
+            NextPage::Cut { why, .. } => {
+                cut.get_or_insert(format!("the list {within} does not end: {why}"));
+            }
+            NextPage::At(_) if seen >= most => {
+                cut.get_or_insert(format!("{within} has more than {most} records"));
+            }
+            NextPage::At(next) => cursor = Some(next),
         }
-        cursor = Some(next);
     }
     let is_cut = cut.is_some();
     if let Some(cut) = cut {
@@ -296,6 +308,11 @@ pub(crate) async fn list_matching(
         warnings: skipped.warnings(),
         is_cut,
     })
+}
+
+/// Returns true if an answer did not come in time, and the caller goes on without it.
+fn is_late(xrpc: &Xrpc, error: &Error) -> bool {
+    xrpc.is_optional() && matches!(error.kind(), ErrorKind::Timeout { .. })
 }
 
 /// Maximum size of a blob that is read at the same time as other blobs. Few packed patches are

@@ -423,6 +423,7 @@ impl Tangled {
     ) -> Result<(), Unconfirmed> {
         let service = self.identities.service(knot.clone()).await;
         let service = service.map_err(Unconfirmed::Refused)?;
+        let service = service.patient(self.settings.account_wait);
         match self.ask_whose(&service, did).await {
             Ok(said) if said.owner_did != owner.did => Err(Unconfirmed::Refused(claimed(
                 owner,
@@ -448,6 +449,7 @@ impl Tangled {
     pub(crate) async fn is_knot_without(&self, knot: &Origin, capability: &str) -> bool {
         let asked = async {
             let knot = self.identities.service(knot.clone()).await?;
+            let knot = knot.patient(self.settings.account_wait);
             let names = &self.settings.dialects;
             let method = &names.methods.knot.version;
             knot.ask::<Version>(method, &[], &names.answers.knot).await

@@ -37,6 +37,12 @@ pub struct TangledSettings {
     /// Lifetime of cached facts: identities, repositories, declarations, collaborators and labels.
     /// A change is seen only after this time.
     pub kept: Duration,
+    /// How long a command waits for the names of all its accounts together. Without its name, an
+    /// account is shown by its DID.
+    pub name_wait: Duration,
+    /// How long a list or a view waits for an answer of another account's server, before it goes on
+    /// without that account.
+    pub account_wait: Duration,
     /// Limits for data of other accounts that is read and kept.
     pub read_limits: ReadLimits,
     /// Collections that this index is known not to ingest, each with the recovery. Since July 2026,
@@ -71,6 +77,8 @@ impl TangledSettings {
             wait: Duration::from_secs(10),
             poll: Duration::from_millis(250),
             kept: Duration::from_secs(300),
+            name_wait: Duration::from_secs(2),
+            account_wait: Duration::from_secs(5),
             read_limits: ReadLimits::default(),
             not_ingested: Vec::new(),
             draft_marker: None,

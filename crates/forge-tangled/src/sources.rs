@@ -5,9 +5,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::Future,
+    pin::pin,
 };
 
-use forge_core::{Error, ErrorKind, Result, Warning, text::one_line};
+use forge_core::{Error, ErrorKind, Result, Warning, call, text::one_line};
 use futures::{StreamExt as _, future, stream};
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +18,8 @@ use crate::{
     hints::from_start,
     json_field::JsonField,
     malformed::Skipped,
+    page_trail::{NextPage, PageTrail},
+    part_window::PartWindow,
     read_limits::{self, Budget},
     records::{self, Listing, PAGE, Record},
     repository::{LISTS_COLLABORATORS, TangledRepository},
@@ -31,8 +34,16 @@ pub(crate) const IN_FLIGHT: usize = 8;
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// Maximum number of records of one kind that are read about one subject.
 pub(crate) const MAX_SUBJECT_RECORDS: usize = 10_000;
-/// Maximum number of empty pages of an index list.
-pub(crate) const MAX_EMPTY_PAGES: usize = 100;
+/// Maximum number of pages of a list of an index or of the backlinks.
+pub(crate) const MAX_PAGES: usize = 1_000;
+/// Maximum number of pages of a knot's list of collaborators. A page has up to a thousand.
+const MAX_COLLABORATOR_PAGES: usize = 20;
+/// Maximum number of records about collaborators that are read of a Tangled 1.0 repository.
+const MAX_COLLABORATORS: usize = 2_000;
+/// Maximum number of accounts whose names are looked up at once.
+const NAMES: usize = 8 * IN_FLIGHT;
+/// Maximum number of accounts that a request or a list of warnings names.
+const MAX_NAMED_ACCOUNTS: usize = 50;
 /// Maximum size of a record about a subject. The limit keeps a few long records of a stranger from
 /// displacing the other records.
 const ABOUT_MAX: usize = 256 * 1024;
@@ -187,16 +198,6 @@ pub(crate) struct Items {
     pub cursor: Option<String>,
 }
 
-/// Returns the cursor of the page after the page with the cursor `current`, or `None` at the end of
-/// an index list: at a missing, empty or repeated cursor.
-///
-/// An empty page is not the end. The index pages over the references that it has, then reads the
-/// records. It drops a row whose record is gone, invalid, or on a server that is down, and still
-/// sends the cursor (`drop_unhydratable` and `paged_tail` in tangled's bobbin).
-pub(crate) fn next_cursor(next: Option<String>, current: Option<&str>) -> Option<String> {
-    next.filter(|next| !next.is_empty() && current != Some(next.as_str()))
-}
-
 #[derive(Debug, Deserialize)]
 struct Links {
     records: Vec<Link>,
@@ -288,6 +289,18 @@ impl Tangled {
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
     ) -> Result<Sourced<Vec<Record>>> {
+        self.about_by(kind, subject, accounts, false).await
+    }
+
+    /// As [`Self::about`]. With `only_accounts`, records of other accounts do not count, so no
+    /// server of another account is asked for them.
+    pub(crate) async fn about_by(
+        &self,
+        kind: &Kind,
+        subject: &str,
+        accounts: impl Future<Output = BTreeSet<String>>,
+        only_accounts: bool,
+    ) -> Result<Sourced<Vec<Record>>> {
         let why = match self.check_ingested([&kind.collection]) {
             Err(e) => e.message().to_owned(),
             Ok(()) => match self.ask_index(&kind.query, subject).await {
@@ -303,7 +316,15 @@ impl Tangled {
             },
         };
         let older = kind.find_older(subject);
-        if let Ok(links) = self.linked(kind, older, subject).await {
+        let (accounts, linked) = if only_accounts {
+            let accounts = accounts.await;
+            let linked = self.linked(kind, older, subject, Some(&accounts)).await;
+            (future::Either::Left(future::ready(accounts)), linked)
+        } else {
+            let linked = self.linked(kind, older, subject, None).await;
+            (future::Either::Right(accounts), linked)
+        };
+        if let Ok(links) = linked {
             let mut found = self.hydrate(links.found).await;
             found.warnings.extend(links.cut);
             let by = format!("the backlinks at {}", self.backlinks_host());
@@ -337,21 +358,23 @@ impl Tangled {
         Ok(self.second_best(&why, found, by))
     }
 
-    /// Finds the records that link to `subject`, in the collection of `kind` and in `older`.
+    /// Finds the records that link to `subject`, in the collection of `kind` and in `older`. With
+    /// `accounts`, only those of these accounts.
     async fn linked(
         &self,
         kind: &Kind,
         older: Option<&Older>,
         subject: &str,
+        accounts: Option<&BTreeSet<String>>,
     ) -> Result<Linked<Vec<(String, String, String)>>> {
         let source = format!("{}:{}", kind.collection, kind.path.join("."));
         let Some(older) = older else {
-            return self.backlinks(subject, &source).await;
+            return self.backlinks(subject, &source, accounts).await;
         };
         let before = format!("{}:{}", older.collection, older.field);
         let (mut links, more) = future::try_join(
-            self.backlinks(subject, &source),
-            self.backlinks(subject, &before),
+            self.backlinks(subject, &source, accounts),
+            self.backlinks(subject, &before, accounts),
         )
         .await?;
         links.found.extend(more.found);
@@ -360,11 +383,11 @@ impl Tangled {
     }
 
     /// Builds the warning about a subject with more links than are read.
-    fn cut(&self, subject: &str) -> Warning {
+    fn cut(&self, subject: &str, why: &str) -> Warning {
         let host = self.backlinks_host();
         Warning::new(format!(
-            "the backlinks at {host} have more than {MAX_SUBJECT_RECORDS} links to {subject}; only the first \
-             were read"
+            "the backlinks at {host} have more links to {subject}, and only the first were read: \
+             {why}"
         ))
     }
 
@@ -392,7 +415,7 @@ impl Tangled {
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         let (mut limit, mut bytes, mut is_cut) = (1_000, 0_usize, false);
-        let mut empty_pages = 0_usize;
+        let mut trail = PageTrail::new(MAX_PAGES);
         let most = self.settings.read_limits.list;
         loop {
             let of = &*self.settings.dialects.inputs.index.subject;
@@ -413,7 +436,9 @@ impl Tangled {
                         if bytes > most {
                             break;
                         }
-                        records.push(record);
+                        if trail.is_new_row(&record.uri) {
+                            records.push(record);
+                        }
                     }
                     Err(uri) => {
                         let place = format!("item {} of {query}", seen + place + 1);
@@ -430,26 +455,20 @@ impl Tangled {
                 ));
                 break;
             }
-            let Some(next) = next_cursor(page.cursor, cursor.as_deref()) else {
-                break;
+            let why = match trail.next(page.cursor, got) {
+                NextPage::End => break,
+                NextPage::At(next) if seen < MAX_SUBJECT_RECORDS => {
+                    cursor = Some(next);
+                    continue;
+                }
+                NextPage::At(_) => format!("it has more than {MAX_SUBJECT_RECORDS} records"),
+                NextPage::Cut { why, .. } => why,
             };
-            if seen >= MAX_SUBJECT_RECORDS {
-                is_cut = true;
-                skipped.add_rest(format!(
-                    "{subject} has more than {MAX_SUBJECT_RECORDS} records about it; only the first were read"
-                ));
-                break;
-            }
-            empty_pages += usize::from(got == 0);
-            if empty_pages >= MAX_EMPTY_PAGES {
-                is_cut = true;
-                skipped.add_rest(format!(
-                    "the index sent {MAX_EMPTY_PAGES} empty pages of the records about {subject}; \
-                     the rest was not read"
-                ));
-                break;
-            }
-            cursor = Some(next);
+            is_cut = true;
+            skipped.add_rest(format!(
+                "the index's list of the records about {subject} was not read to its end: {why}"
+            ));
+            break;
         }
         Ok(Listing {
             records,
@@ -497,6 +516,7 @@ impl Tangled {
         let xrpc = self.backlinks_service()?.asked_once().bounded();
         let mut found = BTreeSet::new();
         let (mut total, mut cursor): (Option<u64>, Option<String>) = (None, None);
+        let mut trail = PageTrail::new(MAX_PAGES);
         loop {
             let mut params = vec![("subject", subject), ("source", source), ("limit", "100")];
             if let Some(cursor) = &cursor {
@@ -514,45 +534,61 @@ impl Tangled {
             total = page.total.or(total);
             let before = found.len();
             found.extend(page.linking_dids);
-            // A page without a new account ends the list, even if it has a cursor.
-            let is_last = found.len() == before || page.cursor.is_none() || page.cursor == cursor;
-            if is_last || found.len() >= MAX_SUBJECT_RECORDS {
-                let cut = (!is_last).then(|| self.cut(subject));
-                return Ok(Linked { found, cut });
-            }
-            cursor = page.cursor;
+            let rows = found.len() - before;
+            let why = match trail.next(page.cursor, rows) {
+                NextPage::End => return Ok(Linked { found, cut: None }),
+                NextPage::At(_) if rows == 0 => "a page named no further account".to_owned(),
+                NextPage::At(next) if found.len() < MAX_SUBJECT_RECORDS => {
+                    cursor = Some(next);
+                    continue;
+                }
+                NextPage::At(_) => too_many_links(),
+                NextPage::Cut { why, .. } => why,
+            };
+            let cut = Some(self.cut(subject, &why));
+            return Ok(Linked { found, cut });
         }
     }
 
     /// Reads the backlinks of `subject`: DID, collection and key of each record that links to it.
+    /// With `accounts`, the service is asked for the links of these accounts alone (`did` of
+    /// Constellation's `getBacklinks`), and others are dropped.
     async fn backlinks(
         &self,
         subject: &str,
         source: &str,
+        accounts: Option<&BTreeSet<String>>,
     ) -> Result<Linked<Vec<(String, String, String)>>> {
         let xrpc = self.backlinks_service()?.bounded();
         let mut found = Vec::new();
-        let mut cursor: Option<String> = None;
+        let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+        let mut trail = PageTrail::new(MAX_PAGES);
         loop {
             let mut params = vec![("subject", subject), ("source", source), ("limit", "100")];
+            let few = accounts.filter(|accounts| accounts.len() <= MAX_NAMED_ACCOUNTS);
+            params.extend(few.into_iter().flatten().map(|did| ("did", did.as_str())));
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
             let page: Links = xrpc
                 .query("blue.microcosm.links.getBacklinks", &params)
                 .await?;
-            let got = page.records.len();
-            found.extend(
-                page.records
-                    .into_iter()
-                    .map(|l| (l.did, l.collection, l.rkey)),
-            );
-            let is_last = got == 0 || page.cursor.is_none() || page.cursor == cursor;
-            if is_last || found.len() >= MAX_SUBJECT_RECORDS {
-                let cut = (!is_last).then(|| self.cut(subject));
-                return Ok(Linked { found, cut });
-            }
-            cursor = page.cursor;
+            let rows = page.records.len();
+            seen = seen.saturating_add(rows);
+            let counts = |link: &Link| accounts.is_none_or(|all| all.contains(&link.did));
+            let links = page.records.into_iter().filter(counts);
+            found.extend(links.map(|l| (l.did, l.collection, l.rkey)));
+            let why = match trail.next(page.cursor, rows) {
+                NextPage::At(next) if rows > 0 && seen < MAX_SUBJECT_RECORDS => {
+                    cursor = Some(next);
+                    continue;
+                }
+                NextPage::At(_) if rows > 0 => too_many_links(),
+                NextPage::End | NextPage::At(_) => return Ok(Linked { found, cut: None }),
+                NextPage::Cut { why, .. } => why,
+            };
+            let cut = Some(self.cut(subject, &why));
+            return Ok(Linked { found, cut });
         }
     }
 
@@ -567,46 +603,27 @@ impl Tangled {
                 .insert(rkey);
         }
         let budget = &Budget::new(self.settings.read_limits.list);
+        let window = &PartWindow::begin();
         let reads = by_account
             .into_iter()
             .map(|((did, collection), keys)| async move {
-                let read = async {
-                    let pds = self.identities.pds(&did).await?;
-                    if let (1, Some(key)) = (keys.len(), keys.first()) {
-                        let _room = budget.room_for_page().await;
-                        let records = match records::get(&pds, &did, &collection, key).await {
-                            Ok(record) if budget.take(record.weight()) => vec![record],
-                            Ok(record) => return Ok(without_room(&record, &pds)),
-                            // The record was deleted, and the backlinks still list it.
-                            Err(e) if xrpc_error::is_missing_record(&e) => Vec::new(),
-                            Err(e) => return Err(e),
-                        };
-                        return Ok(Listing {
-                            records,
-                            ..Listing::default()
-                        });
-                    }
-                    let keep = |r: &Record| keys.contains(r.rkey());
-                    records::list_matching(
-                        &pds,
-                        &did,
-                        &collection,
-                        MAX_ACCOUNT_RECORDS,
-                        budget,
-                        keep,
-                    )
-                    .await
+                let read = |pds| {
+                    let (did, collection) = (&did, &collection);
+                    async move { read_linked(&pds, did, collection, &keys, budget).await }
                 };
-                (did.clone(), read.await)
+                let read = self.identities.read_account(&did, window, read).await;
+                (did, read)
             });
         let read: Vec<_> = stream::iter(reads)
             .buffer_unordered(ACCOUNTS)
             .collect()
             .await;
         let mut all = Listing::default();
+        let mut unread = Unread::default();
         for (did, listing) in read {
-            gather(&mut all, &did, listing);
+            unread.gather(&mut all, &did, listing);
         }
+        all.warnings.extend(unread.warning());
         all
     }
 
@@ -622,20 +639,20 @@ impl Tangled {
         let viewer = self.session.viewer_if_any().await.ok().flatten();
         let viewer = &viewer.map(|viewer| viewer.identity.did.clone());
         let budget = &Budget::new(self.settings.read_limits.list);
+        let window = &PartWindow::begin();
         let reads = accounts.iter().cloned().map(|did| async move {
-            let pds = self.identities.pds(&did).await.ok();
             let most = match viewer.as_ref() == Some(&did) {
                 true => MAX_ACCOUNT_RECORDS,
                 false => PAGE,
             };
             let of_one = kinds.map(|kind| {
-                let (pds, did) = (&pds, &did);
-                async move {
+                let did = &did;
+                let read = move |pds| async move {
                     let name = &kind.collection;
                     let about = |r: &Record| kind.is_about(r, subject);
-                    let all = records::list_matching(pds.as_ref()?, did, name, most, budget, about);
-                    all.await.ok()
-                }
+                    records::list_matching(&pds, did, name, most, budget, about).await
+                };
+                async move { self.identities.read_account(did, window, read).await.ok() }
             });
             let read = future::join_all(of_one).await;
             (did, read)
@@ -675,58 +692,73 @@ impl Tangled {
         self.fresh(kinds, subject, &accounts).await
     }
 
-    /// Reads records of some collections from the known accounts, and returns those that `keep`
-    /// accepts. Resolves each account once.
-    pub(crate) async fn list_in_accounts<const N: usize>(
+    /// Reads records of some collections from accounts, the first accounts first, and returns those
+    /// that `keep` accepts.
+    pub(crate) async fn list_in_accounts<'a, const N: usize>(
         &self,
         collections: [&str; N],
-        accounts: &BTreeSet<String>,
+        accounts: impl IntoIterator<Item = &'a String>,
         keep: impl Fn(&Record) -> bool + Sync,
     ) -> [Listing; N] {
         let budget = &Budget::new(self.settings.read_limits.list);
         let keep = &keep;
-        let reads = accounts.iter().cloned().map(|did| async move {
-            let pds = match self.identities.pds(&did).await {
-                Ok(pds) => pds,
-                Err(e) => return (did, Err(e)),
-            };
+        let window = &PartWindow::begin();
+        let accounts: Vec<String> = accounts.into_iter().cloned().collect();
+        let reads = accounts.into_iter().map(|did| async move {
             let of_one = collections.map(|name| {
-                records::list_matching(&pds, &did, name, MAX_ACCOUNT_RECORDS, budget, keep)
+                let did = &did;
+                let read = move |pds| async move {
+                    records::list_matching(&pds, did, name, MAX_ACCOUNT_RECORDS, budget, keep).await
+                };
+                self.identities.read_account(did, window, read)
             });
             let read = future::join_all(of_one).await;
-            (did, Ok(read))
+            (did, read)
         });
         let read: Vec<_> = stream::iter(reads)
             .buffer_unordered(ACCOUNTS)
             .collect()
             .await;
         let mut all: [Listing; N] = std::array::from_fn(|_| Listing::default());
+        let mut unread: [Unread; N] = std::array::from_fn(|_| Unread::default());
         for (did, listings) in read {
-            match listings {
-                Ok(listings) => {
-                    for (into, listing) in all.iter_mut().zip(listings) {
-                        gather(into, &did, listing);
-                    }
-                }
-                Err(e) => {
-                    if let Some(first) = all.first_mut() {
-                        gather(first, &did, Err(e));
-                    }
-                }
+            let into = all.iter_mut().zip(&mut unread);
+            for ((all, unread), listing) in into.zip(listings) {
+                unread.gather(all, &did, listing);
             }
+        }
+        for (all, unread) in all.iter_mut().zip(unread) {
+            all.warnings.extend(unread.warning());
         }
         all
     }
 
-    /// Looks up the handles of accounts before rows are shown, so that the cache has the handles.
-    async fn learn_names(&self, accounts: &BTreeSet<String>) {
-        let lookups = accounts.iter().cloned().map(|did| async move {
+    /// Looks up the names of accounts at once, so that the cache has them when rows are shown.
+    pub(crate) async fn learn_names(&self, accounts: BTreeSet<String>) {
+        let lookups = accounts.into_iter().map(|did| async move {
             self.identities.name_of(&did).await;
         });
         stream::iter(lookups)
-            .buffer_unordered(ACCOUNTS)
+            .buffer_unordered(NAMES)
             .collect::<()>()
             .await;
+    }
+
+    /// Looks up the names of accounts while `read` runs. The time of `read` counts for no limit of
+    /// names.
+    async fn with_names<T>(&self, accounts: &BTreeSet<String>, read: impl Future<Output = T>) -> T {
+        let lookups = accounts.iter().cloned().map(|did| async move {
+            self.identities.learn(&did).await;
+        });
+        let lookups = stream::iter(lookups).buffer_unordered(NAMES);
+        let lookups = lookups.collect::<()>();
+        match future::select(pin!(read), pin!(lookups)).await {
+            future::Either::Left((read, lookups)) => {
+                call::optional(self.settings.name_wait, lookups).await;
+                read
+            }
+            future::Either::Right(((), read)) => read.await,
+        }
     }
 
     /// Reads the pull requests or issues of a repository and their states without the index.
@@ -754,12 +786,13 @@ impl Tangled {
             let source = format!("{collection}:{path}");
             (subject, self.linking_accounts(subject, &source).await)
         });
-        let (answers, mut accounts) = future::join(
+        let (answers, known) = future::join(
             future::join_all(asked),
             self.known_accounts(repository, None),
         )
         .await;
         let answered = answers.iter().any(|(_, links)| links.is_ok());
+        let mut accounts = known.clone();
         let mut cuts = Vec::new();
         for (subject, links) in answers {
             match links {
@@ -782,8 +815,11 @@ impl Tangled {
             let is_subject = r.collection() == collection;
             !is_subject || named.peek().is_none() || named.any(|it| repository.is_target(it))
         };
-        let read = self.list_in_accounts(names, &accounts, keep);
-        let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
+        // Strangers may have servers that do not answer, so they come last.
+        let others = accounts.difference(&known);
+        let in_order: Vec<String> = known.iter().chain(others).cloned().collect();
+        let read = self.list_in_accounts(names, &in_order, keep);
+        let [subjects, statuses] = self.with_names(&accounts, read).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
         let why = match self.check_ingested(names) {
@@ -839,7 +875,7 @@ impl Tangled {
         let read = async {
             let (knot, did) = self.account(repository).await?;
             let collection = &self.settings.dialects.org.collaborator;
-            records::all(&knot, did, collection, MAX_ACCOUNT_RECORDS).await
+            records::all(&knot, did, collection, MAX_COLLABORATORS).await
         };
         let (all, why) = match read.await {
             Ok(all) => {
@@ -873,6 +909,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.list_collaborators;
         let asked = (&*names.inputs.knot.collaborators_of, subject);
+        let knot = knot.clone().patient(self.settings.account_wait);
         collaborators_at(knot, method, asked, &names.inputs.index).await
     }
 
@@ -942,18 +979,72 @@ fn without_room(record: &Record, pds: &Xrpc) -> Listing {
     }
 }
 
-fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
-    match read {
-        Ok(found) => {
-            all.records.extend(found.records);
-            all.warnings.extend(found.warnings);
-            all.is_cut |= found.is_cut;
+/// Accounts whose records could not be read. The first are named, and the others counted, because
+/// strangers choose their number.
+#[derive(Default)]
+struct Unread {
+    accounts: usize,
+}
+
+impl Unread {
+    /// Adds the records of an account to `all`, or the warning that they could not be read.
+    fn gather(&mut self, all: &mut Listing, did: &str, read: Result<Listing>) {
+        match read {
+            Ok(found) => {
+                all.records.extend(found.records);
+                all.warnings.extend(found.warnings);
+                all.is_cut |= found.is_cut;
+            }
+            Err(e) => {
+                self.accounts += 1;
+                if self.accounts <= MAX_NAMED_ACCOUNTS {
+                    all.warnings.push(Warning::new(format!(
+                        "the records of {did} could not be read: {}",
+                        e.message()
+                    )));
+                }
+            }
         }
-        Err(e) => all.warnings.push(Warning::new(format!(
-            "the records of {did} could not be read: {}",
-            e.message()
-        ))),
     }
+
+    fn warning(self) -> Option<Warning> {
+        let more = self.accounts.checked_sub(MAX_NAMED_ACCOUNTS);
+        more.filter(|more| *more > 0).map(|more| {
+            Warning::new(format!(
+                "the records of {more} more accounts could not be read"
+            ))
+        })
+    }
+}
+
+fn too_many_links() -> String {
+    format!("there are more than {MAX_SUBJECT_RECORDS}")
+}
+
+/// Reads the linked records `keys` of an account.
+async fn read_linked(
+    pds: &Xrpc,
+    did: &str,
+    collection: &str,
+    keys: &BTreeSet<String>,
+    budget: &Budget,
+) -> Result<Listing> {
+    if let (1, Some(key)) = (keys.len(), keys.first()) {
+        let _room = budget.room_for_page().await;
+        let records = match records::get(pds, did, collection, key).await {
+            Ok(record) if budget.take(record.weight()) => vec![record],
+            Ok(record) => return Ok(without_room(&record, pds)),
+            // The record was deleted, and the backlinks still list it.
+            Err(e) if xrpc_error::is_missing_record(&e) => Vec::new(),
+            Err(e) => return Err(e),
+        };
+        return Ok(Listing {
+            records,
+            ..Listing::default()
+        });
+    }
+    let keep = |r: &Record| keys.contains(r.rkey());
+    records::list_matching(pds, did, collection, MAX_ACCOUNT_RECORDS, budget, keep).await
 }
 
 /// Reads the collaborators that a knot lists, with the given method and parameter.
@@ -962,19 +1053,19 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
 /// `protocol` for an answer of another form, and for an endless list, because the accounts that are
 /// not read may also push.
 async fn collaborators_at(
-    xrpc: &Xrpc,
+    xrpc: Xrpc,
     method: &str,
     asked: (&str, &str),
     fields: &IndexFields,
 ) -> Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
-    let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
-    let xrpc = xrpc.clone().bounded();
+    let mut cursor: Option<String> = None;
+    let mut trail = PageTrail::new(MAX_COLLABORATOR_PAGES);
+    let xrpc = xrpc.bounded();
     loop {
         let mut params = vec![asked, ("limit", "1000")];
         params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let page: Items = xrpc.query(method, &params).await?;
-        seen = seen.saturating_add(page.items.len());
         let before = all.len();
         for (place, item) in page.items.iter().enumerate() {
             let name = &*fields.collaborator;
@@ -988,17 +1079,20 @@ async fn collaborators_at(
             };
             all.insert(named.to_owned());
         }
-        // A page without a new account ends the list, even if it has a cursor.
-        let next = page.cursor.filter(|next| !next.is_empty());
-        let Some(next) = next.filter(|_| all.len() > before) else {
-            return Ok(all);
+        let rows = all.len() - before;
+        let why = match trail.next(page.cursor, rows) {
+            NextPage::End => return Ok(all),
+            // A knot may send the whole list again, with the same cursor.
+            NextPage::At(_) | NextPage::Cut { .. } if rows == 0 => return Ok(all),
+            NextPage::At(next) => {
+                cursor = Some(next);
+                continue;
+            }
+            NextPage::Cut { why, .. } => why,
         };
-        if seen >= MAX_SUBJECT_RECORDS {
-            let (_, subject) = asked;
-            let message = format!("{subject} has more than {MAX_SUBJECT_RECORDS} collaborators");
-            return Err(Error::new(ErrorKind::Protocol, message));
-        }
-        cursor = Some(next);
+        let (_, subject) = asked;
+        let message = format!("the list of the collaborators of {subject} does not end: {why}");
+        return Err(Error::new(ErrorKind::Protocol, message));
     }
 }
 

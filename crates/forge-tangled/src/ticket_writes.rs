@@ -4,7 +4,7 @@
 //! into the account of the repository. Unknown details of the protocol are never guessed silently:
 //! - The word for a state and the keys of labels are learned from the repository's own tickets.
 //! - A guess is reported with the result (`inferred_names.rs`).
-//! - The audience of a token is tried out.
+//! - The audience of a token is that of the configuration.
 //! - Every write is read back.
 //! - A write that needs an unknown detail is refused.
 

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use crate::{
     ShFields, Tangled, comments,
     hints::another_round_hint,
+    part_window::PartWindow,
     pulls::{
         CALLED_MERGED,
         record::{Content, TangledPull},
@@ -166,8 +167,9 @@ impl Tangled {
             );
             warnings.push(Warning::new(message).of_section(SECTION));
         }
+        let window = &PartWindow::begin();
         let read: Vec<_> = stream::iter(counted.split_off(older))
-            .map(|shown| async move { (self.read_verdict(&shown).await, shown) })
+            .map(|shown| async move { (self.read_verdict(&shown, window).await, shown) })
             .buffered(IN_FLIGHT)
             .collect()
             .await;
@@ -205,12 +207,13 @@ impl Tangled {
     }
 
     /// Reads a verdict from its author's server; `None` if the server does not have it.
-    async fn read_verdict(&self, shown: &Record) -> Result<Option<Record>> {
+    async fn read_verdict(&self, shown: &Record, window: &PartWindow) -> Result<Option<Record>> {
         let Ok(uri) = AtUri::parse(&shown.uri) else {
             return Ok(None);
         };
-        let pds = self.identities.pds(&uri.authority).await?;
-        records::find(&pds, &uri.authority, &uri.collection, &uri.rkey).await
+        let (did, uri) = (&uri.authority, &uri);
+        let read = |pds| async move { records::find(&pds, did, &uri.collection, &uri.rkey).await };
+        self.identities.read_account(did, window, read).await
     }
 
     /// Converts verdict comments to reviews, in their order. The warnings name comments that are
@@ -226,6 +229,8 @@ impl Tangled {
         let pull = &located.pull;
         let newest = pull.latest().map(|(number, _)| number);
         let (verdicts, warnings) = self.confirm_verdicts(pull, verdicts, writers).await;
+        let authors = verdicts.iter().map(|record| record.author().to_owned());
+        self.learn_names(authors.collect()).await;
         let mut all = Vec::new();
         for record in &verdicts {
             let Some(said) = VerdictComment::of(record, pull, self.fields()) else {

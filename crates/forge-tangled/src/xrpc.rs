@@ -1,7 +1,7 @@
 //! Makes XRPC calls (atproto's HTTP API) with the crate atrium, over the transport of this
 //! workspace.
 
-use std::{error::Error as StdError, sync::Arc};
+use std::{error::Error as StdError, sync::Arc, time::Duration};
 
 use atrium_api::client::AtpServiceClient;
 use atrium_xrpc::{
@@ -14,12 +14,14 @@ use forge_http::{Body, BodyMax, Http, Idempotency, MAX_REDIRECTS, MaxRetries};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::{
     Origin,
     address_policy::{Guard, NamedBy},
     field_rename::{self, Answer},
     json_field::null_as_default,
+    part_window::{self, PartWindow},
     read_limits::{
         MAX_ANSWER, MAX_ANSWER_WEIGHT, MAX_COMPARISON, MAX_COMPARISON_WEIGHT, MAX_SESSION,
         ReadLimits,
@@ -49,6 +51,10 @@ pub(crate) struct Xrpc {
     token: Option<Secret>,
     class: Option<Idempotency>,
     retries: Option<u32>,
+    /// How long a request waits for its answer, with all retries.
+    patience: Option<Duration>,
+    /// The time within which all answers have to come.
+    window: Option<PartWindow>,
     /// True if the answer counts against [`ReadLimits`].
     is_bounded: bool,
     /// Maximum size in bytes of an answer that is not a list.
@@ -68,6 +74,8 @@ impl Xrpc {
             token: None,
             class: None,
             retries: None,
+            patience: None,
+            window: None,
             is_bounded: false,
             max_body: None,
             is_blob: false,
@@ -85,6 +93,28 @@ impl Xrpc {
     pub fn asked_twice(mut self) -> Self {
         self.retries = Some(1);
         self
+    }
+
+    /// Returns the same service for a caller that goes on without an answer after `wait`.
+    pub fn patient(mut self, wait: Duration) -> Self {
+        self.patience = Some(wait);
+        self
+    }
+
+    /// Returns the same service for answers that have to come within `window`.
+    pub fn within(mut self, window: PartWindow) -> Self {
+        self.window = Some(window);
+        self
+    }
+
+    /// Returns true if no further answer can come in time.
+    pub fn is_out_of_time(&self) -> bool {
+        self.window.is_some_and(|window| window.left().is_zero())
+    }
+
+    /// Returns true if the caller goes on without an answer.
+    pub fn is_optional(&self) -> bool {
+        self.window.is_some()
     }
 
     /// Returns the same service for lists, whose answers count against [`ReadLimits`].
@@ -381,7 +411,14 @@ impl HttpClient for Xrpc {
         if is_limited && call::received(0) > self.limits().command {
             return Err(Box::new(xrpc_error::spent(self.limits().command)));
         }
-        let sent = self.send(request).await;
+        let left = self.window.map(|window| window.left());
+        let sent = match self.patience.into_iter().chain(left).min() {
+            None => self.send(request).await,
+            Some(wait) => match timeout(wait, self.send(request)).await {
+                Ok(sent) => sent,
+                Err(_) => Err(part_window::silent(self.origin.host(), wait)),
+            },
+        };
         if sent.as_ref().is_err_and(forge_http::is_too_long) {
             let _ = call::received(max);
         }
@@ -441,9 +478,7 @@ impl Xrpc {
             None => "try again in a minute".to_owned(),
         });
         match wait {
-            Some(seconds) => {
-                error.with_retry(Retry::After(std::time::Duration::from_secs(seconds)))
-            }
+            Some(seconds) => error.with_retry(Retry::After(Duration::from_secs(seconds))),
             None => error,
         }
     }

@@ -3,17 +3,23 @@
 mod dns;
 mod document;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use forge_core::{
-    Action, AtUri, Call, Error, ErrorKind, Hint, Noun, Param, Result, text::one_line,
+    Action, AtUri, Call, Error, ErrorKind, Hint, Noun, Param, Result, call, text::one_line,
 };
-use forge_http::{Body, BodyMax, Http};
+use forge_http::{BodyMax, Http};
 use futures::future;
-use http::{Request, Response, StatusCode};
+use http::{Request, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 pub use document::DidDocument;
 
@@ -21,6 +27,7 @@ use crate::{
     Origin, TangledSettings,
     address_policy::{Guard, NamedBy},
     cache::Cache,
+    part_window::PartWindow,
     xrpc::Xrpc,
 };
 use document::is_handle;
@@ -29,9 +36,12 @@ use document::is_handle;
 const DOCUMENT_MAX: usize = 256 * 1024;
 /// Maximum size of the page `/.well-known/atproto-did`, in bytes. A DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
+/// Maximum time for a web page with a number.
+const PAGE_WAIT: Duration = Duration::from_secs(30);
 /// Maximum number of redirects that a request for a document follows.
 const REDIRECTS_MAX: usize = 3;
-/// Duration for which an account is shown by its DID after a failed lookup of its handle.
+/// Duration for which an account is shown by its DID after a failed lookup of its handle, and for
+/// which a silent server is not asked for a part of a list.
 const FAILED_FOR: Duration = Duration::from_secs(60);
 
 /// An account that has been looked up.
@@ -64,6 +74,8 @@ pub(crate) struct Identities {
     guard: Arc<Guard>,
     /// DIDs whose handles could not be looked up recently. They are not looked up again yet.
     failed: Cache<()>,
+    /// DIDs of accounts whose servers did not answer recently.
+    silent: Cache<()>,
 }
 
 impl Identities {
@@ -81,6 +93,7 @@ impl Identities {
             handles: Cache::new(kept),
             guard,
             failed: Cache::new(FAILED_FOR),
+            silent: Cache::new(FAILED_FOR),
         }
     }
 
@@ -147,25 +160,129 @@ impl Identities {
         cell.get_or_try_init(|| self.document(did)).await.cloned()
     }
 
-    /// Returns the name of an account, or the DID itself if the name cannot be looked up. A failed
-    /// lookup is not repeated for a while, because a list may need the name of one account for a
-    /// thousand records.
+    /// Returns the name of an account, or the DID itself if the name is not known in time. The names
+    /// of all accounts of a command share the limit [`TangledSettings::name_wait`], because a name
+    /// is looked up at hosts that its account chose.
+    ///
+    /// A failed lookup is not repeated for a while, because a list may need the name of one account
+    /// for a thousand records.
     pub async fn name_of(&self, did: &str) -> String {
-        if check_did(did).is_err() {
-            return did.to_owned();
-        }
-        let failed = self.failed.cell(did);
-        if failed.initialized() {
-            return did.to_owned();
-        }
-        match self.of_did(did).await {
-            Ok(identity) => identity.name().to_owned(),
-            Err(_) => {
-                // This fails only if a concurrent lookup has recorded the same failure.
-                let _ = failed.set(());
-                did.to_owned()
+        let begun = Instant::now();
+        let limit = self.settings.name_wait;
+        match call::optional(limit, self.learn(did)).await {
+            Some(identity) => identity.map(|it| it.name().to_owned()),
+            None => {
+                // An account that had no time itself is looked up again by the next command.
+                if begun.elapsed() >= limit / 2 {
+                    self.mark_failed(did);
+                }
+                None
             }
         }
+        .unwrap_or_else(|| did.to_owned())
+    }
+
+    /// Looks up an account for its name; `None` if the lookup fails or has failed a moment ago.
+    pub async fn learn(&self, did: &str) -> Option<AccountIdentity> {
+        check_did(did).ok()?;
+        if let Some(known) = self.known.cell(did).get() {
+            return Some(known.clone());
+        }
+        if self.failed.cell(did).initialized() {
+            return None;
+        }
+        let found = self.of_did(did).await;
+        found.map_err(|_| self.mark_failed(did)).ok()
+    }
+
+    fn mark_failed(&self, did: &str) {
+        // This fails only if a concurrent lookup has recorded the same failure.
+        let _ = self.failed.cell(did).set(());
+    }
+
+    /// Reads records of an account for a list or a view, which goes on without them if the account's
+    /// server is silent. A server that was silent is not asked again for a while.
+    ///
+    /// # Errors
+    /// `timeout`, which names the server; the errors of the lookup and of `read`.
+    pub async fn read_account<T, F>(
+        &self,
+        did: &str,
+        window: &PartWindow,
+        read: impl FnOnce(Xrpc) -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        self.check_answering(did, window)?;
+        let wait = self.settings.account_wait;
+        let part = async {
+            let lookup = window.first(wait);
+            let pds = lookup
+                .read(|| self.document_host(did), self.pds(did))
+                .await?;
+            read(pds.patient(wait).within(*window)).await
+        };
+        let read = part.await;
+        // At the end of the window, a server may not have had its time.
+        if !window.left().is_zero() {
+            self.note_silence(did, &read);
+        }
+        read
+    }
+
+    /// Waits for a part of a list or a view that is on the server of an account, as
+    /// [`Self::read_account`] does.
+    pub async fn read_part<T>(
+        &self,
+        did: &str,
+        window: &PartWindow,
+        part: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.check_answering(did, window)?;
+        let read = window.read(|| self.server_name(did), part).await;
+        self.note_silence(did, &read);
+        read
+    }
+
+    /// Fails if the server of an account did not answer recently, or if there is no time for it.
+    fn check_answering(&self, did: &str, window: &PartWindow) -> Result<()> {
+        let why = if self.silent.cell(did).initialized() {
+            "did not answer a moment ago"
+        } else if window.left().is_zero() {
+            "was not asked, because the others took the time for it"
+        } else {
+            return Ok(());
+        };
+        let message = format!("{} {why}", self.server_name(did));
+        let after = self.settings.account_wait;
+        Err(Error::new(ErrorKind::Timeout { after }, message).with_hint("try again in a minute"))
+    }
+
+    fn note_silence<T>(&self, did: &str, read: &Result<T>) {
+        let is_timeout = |e: &Error| matches!(e.kind(), ErrorKind::Timeout { .. });
+        if read.as_ref().is_err_and(is_timeout) {
+            // This fails only if a concurrent read has recorded the same.
+            let _ = self.silent.cell(did).set(());
+        }
+    }
+
+    /// Returns the host of an account's server, or of its identity document if the server is not
+    /// known yet.
+    fn server_name(&self, did: &str) -> String {
+        let document = self.documents.cell(did);
+        let pds = document.get().map(|it| it.pds(self.settings.reach));
+        match pds {
+            Some(Ok(pds)) => pds.host().to_owned(),
+            _ => self.document_host(did),
+        }
+    }
+
+    fn document_host(&self, did: &str) -> String {
+        let url = self.document_url(did).ok();
+        let url = url.and_then(|(url, _)| Url::parse(&url).ok());
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        format!("{host}, which has the identity document of the account,")
     }
 
     /// Returns the client of an account's personal data server.
@@ -321,8 +438,25 @@ impl Identities {
         Ok((format!("{origin}/.well-known/did.json"), NamedBy::Stranger))
     }
 
-    /// Reads the page at an address, following redirects.
+    /// Reads the document at an address, following redirects.
     async fn get(&self, url: &str, named_by: NamedBy) -> Result<Bytes> {
+        let (status, body) = self.fetch(url, named_by, DOCUMENT_MAX).await?;
+        check_status(url, status)?;
+        Ok(body)
+    }
+
+    /// Reads a page of at most `max` bytes from a service that the user configured. Its redirects
+    /// follow the rule for documents.
+    ///
+    /// # Errors
+    /// `timeout` if the page does not come in time; the errors of [`Guard::send`].
+    pub async fn page(&self, url: &str, max: usize) -> Result<(StatusCode, Bytes)> {
+        let window = PartWindow::at_most(PAGE_WAIT);
+        let page = self.fetch(url, NamedBy::User, max);
+        window.read(|| url.to_owned(), page).await
+    }
+
+    async fn fetch(&self, url: &str, named_by: NamedBy, max: usize) -> Result<(StatusCode, Bytes)> {
         let mut request = Request::get(url).body(Bytes::new()).map_err(|e| {
             Error::new(
                 ErrorKind::Internal,
@@ -330,18 +464,19 @@ impl Identities {
             )
             .with_source(e)
         })?;
-        request.extensions_mut().insert(BodyMax(DOCUMENT_MAX));
+        request.extensions_mut().insert(BodyMax(max));
         // Boxed, because every operation nests several of these futures, which would overflow the
         // stack (see `Xrpc::call`).
         let sent = Box::pin(self.guard.send(request, named_by, REDIRECTS_MAX));
-        let body = body_of(url, sent.await?)?;
-        let _ = forge_core::call::received(body.len());
-        Ok(body)
+        let response = sent.await?;
+        let status = response.status();
+        let body = response.into_body().into_bytes().unwrap_or_default();
+        let _ = call::received(body.len());
+        Ok((status, body))
     }
 }
 
-fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
-    let status = response.status();
+fn check_status(url: &str, status: StatusCode) -> Result<()> {
     if status == StatusCode::NOT_FOUND || status == StatusCode::GONE {
         return Err(Error::not_found(
             Noun::Account,
@@ -357,7 +492,7 @@ fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
             format!("{url} answered with status {}", status.as_u16()),
         ));
     }
-    Ok(response.into_body().into_bytes().unwrap_or_default())
+    Ok(())
 }
 
 /// Returns the host and port of a `did:web`; `None` if atproto does not allow it.

@@ -144,7 +144,7 @@ impl Tangled {
         if change.is_empty() && fields.is_empty() {
             return Ok(plan);
         }
-        let operations = self.label_ops_now(repository, uri, &issue.author).await;
+        let operations = self.label_ops_now(repository, uri).await;
         let writers = self.writers(repository).await;
         let fields = match fields.is_empty() {
             true => fields,

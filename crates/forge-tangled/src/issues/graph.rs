@@ -25,12 +25,13 @@ use super::{
 use crate::{
     Tangled,
     index_pager::{IndexPager, Item},
-    labels::{Definitions, Named, keys},
+    labels::{Definitions, Named},
+    part_window::PartWindow,
     pulls::{
         status::{self, Status, Words, Writers},
         view::unread,
     },
-    records::Record,
+    records::{Record, author_of},
     related_records,
     repository::TangledRepository,
     sources::{FallbackListing, IN_FLIGHT, is_down},
@@ -281,11 +282,7 @@ impl Tangled {
             .filter(|(subject, _)| graph.nodes.contains_key(*subject))
             .flat_map(|(_, records)| records.iter().cloned())
             .collect();
-        let used = keys(&own, self.fields());
-        let is_known = |known: &[crate::labels::LabelDefinition]| {
-            used.iter().all(|key| known.iter().any(|d| d.uri == **key))
-        };
-        match self.definitions_with(&graph.repository, is_known).await {
+        match self.definitions_for(&graph.repository, &own).await {
             Ok(definitions) => graph.definitions = definitions,
             Err(e) => {
                 graph.warnings.push(unread("the labels", &e));
@@ -407,8 +404,11 @@ impl Tangled {
             graph.truncated = true;
             unlisted.truncate(MAX_ELSEWHERE);
         }
+        let window = &PartWindow::begin();
         let reads = unlisted.into_iter().map(|uri| async move {
-            let found = self.issue_elsewhere(&uri).await;
+            let author = author_of(&uri);
+            let issue = self.issue_elsewhere(&uri);
+            let found = self.identities.read_part(author, window, issue).await;
             (uri, found)
         });
         let read: Vec<_> = stream::iter(reads).buffered(IN_FLIGHT).collect().await;

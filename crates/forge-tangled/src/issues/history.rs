@@ -7,7 +7,7 @@ use forge_core::{
     model::{Actor, IssueId, PrState, StatusEvent, StatusEventKind},
     text::{one_line, truncate_chars},
 };
-use futures::{StreamExt as _, future, stream};
+use futures::future;
 
 use super::view::LocatedIssue;
 use crate::{
@@ -20,9 +20,7 @@ use crate::{
         view::section,
     },
     records::Record,
-    related_records,
-    sources::IN_FLIGHT,
-    tid,
+    related_records, tid,
 };
 
 /// Maximum number of label changes that the text of one event lists.
@@ -63,15 +61,12 @@ impl Tangled {
         });
         let mut page = page::of("tangled-issue-history", uri, events, &req)?;
         // Any account can write events, so only the authors of the shown events are looked up.
-        page.items = stream::iter(std::mem::take(&mut page.items))
-            .map(|mut event| async move {
-                let actor = self.actor(&event.actor.login).await;
-                event.actor = actor;
-                event
-            })
-            .buffered(IN_FLIGHT)
-            .collect()
-            .await;
+        let authors = page.items.iter().map(|event| event.actor.login.clone());
+        let authors: Vec<String> = authors.collect();
+        let actors = self.actors(&authors).await;
+        for (event, actor) in page.items.iter_mut().zip(actors) {
+            event.actor = actor;
+        }
         page.warnings = warnings;
         Ok(page)
     }
@@ -89,13 +84,12 @@ impl Tangled {
         let accounts = || self.known_accounts(repository, Some(&issue.author));
         let kinds = [
             related_records::issue_states(names),
-            related_records::label_ops(names),
             related_records::comments(names),
         ];
-        let [states, operations, comments] = &kinds;
+        let [states, comments] = &kinds;
         let (states, operations, comments, writers) = future::join4(
             self.about(states, uri, accounts()),
-            self.about(operations, uri, accounts()),
+            self.label_ops_about(repository, uri),
             self.about(comments, uri, accounts()),
             self.writers(repository),
         )

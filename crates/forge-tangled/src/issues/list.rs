@@ -81,8 +81,8 @@ impl Tangled {
         no_board(query.fields.board.as_ref())?;
         let repository = self.repository(repo).await?;
         let people = futures::try_join!(
-            self.did_filter(query.author.as_deref()),
-            self.did_filter(query.assignee.as_deref()),
+            self.did_filter(&repository, query.author.as_deref()),
+            self.did_filter(&repository, query.assignee.as_deref()),
         );
         let people = match people {
             Ok((author, assignee)) => People { author, assignee },
@@ -199,6 +199,8 @@ impl Tangled {
             false => None,
         };
         let graph_of_rows = graph.as_ref();
+        let authors = rows.iter().map(|row| row.issue.author.clone());
+        self.learn_names(authors.collect()).await;
         let models = rows.into_iter().map(|mut row| async move {
             if let Some(graph) = graph_of_rows {
                 row.beside.warnings.retain(|w| *w != unlabelled());
@@ -278,12 +280,13 @@ impl Tangled {
             }
             rows.extend(self.all_wanted(repository, some, query, people).await?);
         }
-        warnings.extend(walk.cut().filter(|_| rows.len() < limit));
+        let is_cut = walk.is_cut();
+        warnings.extend(walk.cut().filter(|_| is_cut || rows.len() < limit));
         let next = walk.position();
         Ok(FoundIssues {
             // tangled's index reports no total, so the total is known only if this page has all
             // rows.
-            total: (begun && next.is_none()).then_some(rows.len() as u64),
+            total: (begun && next.is_none() && !is_cut).then_some(rows.len() as u64),
             rows,
             next,
             scanned: walk.scanned(),
@@ -361,9 +364,7 @@ impl Tangled {
         }
         if repository.era != Era::Org10 {
             let uri = row.issue.record.uri.as_str();
-            let kind = related_records::label_ops(&self.settings.dialects);
-            let accounts = self.known_accounts(repository, Some(&row.issue.author));
-            let found = self.about(&kind, uri, accounts).await?;
+            let found = self.label_ops_about(repository, uri).await?;
             let labelled = self.labels_of(repository, uri, found.value).await?;
             row.beside.warnings.retain(|w| *w != unlabelled());
             row.beside.add_labels(labelled);
@@ -373,14 +374,11 @@ impl Tangled {
             labels.any(|l| l.name.eq_ignore_ascii_case(wanted))
         };
         let labelled = query.labels.iter().all(has);
-        let assigned = match &people.assignee {
-            Some(did) => {
-                let name = self.identities.name_of(did).await;
-                row.beside.assignees.iter().any(|a| a.login == name)
-            }
-            None => true,
-        };
-        Ok((labelled && assigned).then_some(row))
+        let is_assigned = people
+            .assignee
+            .as_ref()
+            .is_none_or(|did| row.beside.assigned.contains(did));
+        Ok((labelled && is_assigned).then_some(row))
     }
 
     /// Reads all matching issues in the order of the query, without tangled's index.

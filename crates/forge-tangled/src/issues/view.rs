@@ -48,6 +48,8 @@ pub(super) struct IssueFacts {
     pub statuses: Vec<Status>,
     pub labels: Vec<Label>,
     pub assignees: Vec<Actor>,
+    /// DIDs of the assignees.
+    pub assigned: Vec<String>,
     pub values: BTreeMap<String, String>,
     pub comments: u64,
     pub comment_models: Option<Vec<Comment>>,
@@ -59,6 +61,7 @@ impl IssueFacts {
     pub fn add_labels(&mut self, labelled: Labelled) {
         self.labels = labelled.labels;
         self.assignees = labelled.assignees;
+        self.assigned = labelled.assigned;
         self.values = labelled.values;
         self.warnings.extend(labelled.missing);
     }
@@ -199,15 +202,14 @@ impl Tangled {
         let names = &self.settings.dialects;
         let uri = issue.record.uri.as_str();
         let accounts = || self.known_accounts(repository, Some(&issue.author));
-        let (states, comments, operations) = (
+        let (states, comments) = (
             related_records::issue_states(names),
             related_records::comments(names),
-            related_records::label_ops(names),
         );
         let (states, comments, operations) = future::join3(
             self.about(&states, uri, accounts()),
             self.about(&comments, uri, accounts()),
-            self.about(&operations, uri, accounts()),
+            self.label_ops_about(repository, uri),
         )
         .await;
         let said = IssueRecords {
@@ -240,13 +242,13 @@ impl Tangled {
             related_records::comments(names),
             related_records::label_ops(names),
         ];
-        let [of_state, of_comment, of_label] = &kinds;
+        let [of_state, of_comment, _] = &kinds;
         let uri = issue.record.uri.as_str();
         let known = || self.known_accounts(repository, Some(&issue.author));
         let (states, comments, operations, fresh) = future::join4(
             self.about(of_state, uri, known()),
             self.about(of_comment, uri, known()),
-            self.about(of_label, uri, known()),
+            self.label_ops_about(repository, uri),
             self.fresh_of_viewer(kinds.each_ref(), uri),
         )
         .await;
@@ -356,14 +358,11 @@ impl Tangled {
     /// Reads the state, labels and assignees that are in the ticket's own record.
     pub(super) async fn read_ticket_facts(&self, ticket: &Record) -> IssueFacts {
         let said = tickets::inline(ticket, &self.settings.dialects);
-        let mut assignees = Vec::new();
-        for did in &said.assignees {
-            assignees.push(self.actor(did).await);
-        }
         IssueFacts {
             state: said.state,
             labels: said.labels,
-            assignees,
+            assignees: self.actors(&said.assignees).await,
+            assigned: said.assignees,
             warnings: said.warnings,
             ..IssueFacts::default()
         }

@@ -49,7 +49,10 @@ impl Tangled {
     async fn repos_of(&self, owner: &str) -> Result<OwnedRepos> {
         let owner = match owner {
             "@me" => self.session.viewer().await?.identity.clone(),
-            name => self.identities.account(name).await?,
+            name => {
+                Self::check_any_account(name)?;
+                self.identities.account(name).await?
+            }
         };
         let pds = self.identities.pds(&owner.did).await?;
         let names = &self.settings.dialects;

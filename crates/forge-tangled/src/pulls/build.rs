@@ -6,6 +6,7 @@ use forge_core::{
     AtUri, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
     model::{Actor, IssueId, Label, PrState, PullRequest},
 };
+use futures::future;
 
 use super::{
     merge_claim::by_record,
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     Era, Tangled,
-    labels::{self, Definitions, Labelled},
+    labels::{Definitions, Labelled},
     links::references,
     records::Record,
     repository::TangledRepository,
@@ -136,6 +137,15 @@ impl Tangled {
         Actor::new(self.identities.name_of(did).await)
     }
 
+    /// Returns accounts as [`Self::actor`] does. Their names are looked up at once.
+    pub(crate) async fn actors(&self, dids: &[String]) -> Vec<Actor> {
+        let actors = dids
+            .iter()
+            .cloned()
+            .map(|did| async move { self.actor(&did).await });
+        future::join_all(actors).await
+    }
+
     /// Returns the address of the pull request's web page, or its at-uri if it has no number.
     /// Without a number, no web page is known.
     fn page(
@@ -160,18 +170,18 @@ impl Tangled {
         &self,
         repository: &TangledRepository,
         subject: &str,
-        operations: Vec<Record>,
+        mut operations: Vec<Record>,
     ) -> Result<Labelled> {
         if operations.is_empty() {
             return Ok(Labelled::default());
         }
-        let keys = labels::keys(&operations, self.fields());
-        let definitions = self
-            .definitions_with(repository, |known| {
-                keys.iter().all(|key| known.iter().any(|d| d.uri == **key))
-            })
-            .await?;
+        // Anybody can write operations. Those that do not count must not make forge read anything.
         let writers = self.writers(repository).await;
+        operations.retain(|record| writers.may_write(record.author()));
+        if operations.is_empty() {
+            return Ok(Labelled::default());
+        }
+        let definitions = self.definitions_for(repository, &operations).await?;
         let applied = definitions.applied(&operations, subject, &writers, self.fields());
         Ok(self.labelled(&definitions, &applied).await)
     }
@@ -190,13 +200,12 @@ impl Tangled {
                 continue;
             };
             if definition.is_assignee() {
-                for did in values {
-                    labelled.assignees.push(self.actor(did).await);
-                }
+                labelled.assigned.extend(values.iter().cloned());
             } else {
                 labelled.labels.extend(definition.labels(values));
             }
         }
+        labelled.assignees = self.actors(&labelled.assigned).await;
         // If two field definitions have the same name, the first in the repository's list counts.
         for definition in definitions.iter().filter(|d| d.is_field()) {
             let value = applied.get(&definition.uri).and_then(BTreeSet::first);

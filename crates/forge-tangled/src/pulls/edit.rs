@@ -82,8 +82,7 @@ impl Tangled {
         let change = match change.is_empty() {
             true => None,
             false => {
-                let (uri, author) = (&located.pull.record.uri, located.pull.author());
-                let before = self.label_ops_before(&located.repository, uri, author);
+                let before = self.label_ops_before(&located.repository, uri);
                 Some(change.record(&self.settings.dialects, uri, &before.await)?)
             }
         };

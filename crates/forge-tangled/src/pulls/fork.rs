@@ -27,7 +27,7 @@ impl Tangled {
         let Some(owner) = &head.owner else {
             return Ok(None);
         };
-        let did = self.did_of(owner).await?;
+        let did = self.did_of(upstream, owner).await?;
         let same = |name: &String| name.eq_ignore_ascii_case(&upstream.name);
         if did == upstream.owner.did && head.repo.as_ref().is_none_or(same) {
             return Ok(None);

@@ -37,6 +37,8 @@ impl Tangled {
             let read = status::read(found.value, uri, pull.author(), &writers, names);
             (read, warnings)
         };
+        let authors = statuses.iter().map(|status| status.author.clone());
+        self.learn_names(authors.collect()).await;
         let opening = opening(pull, &statuses);
         let actor = self.actor(pull.author()).await;
         let mut opened = StatusEvent::new(uri, StatusEventKind::Opened, actor, pull.created_at);

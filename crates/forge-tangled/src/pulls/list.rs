@@ -62,6 +62,16 @@ impl Placed for PullRow {
     }
 }
 
+/// Rows that were read from the index.
+struct IndexedRows {
+    rows: Vec<PullRow>,
+    next: Option<PagePosition>,
+    scanned: u64,
+    warnings: Vec<Warning>,
+    /// True if the list has rows that no later page shows.
+    is_cut: bool,
+}
+
 /// The filters that the index (the service that lists all records) cannot apply.
 struct Filters {
     author: Option<String>,
@@ -78,7 +88,7 @@ struct Filters {
 impl Filters {
     /// Returns true if there is no search, or if the search finds the row.
     ///
-    /// `labels` and `assignees` belong to the row. The assignees are given by their shown names.
+    /// `labels` and `assignees` belong to the row. The assignees are given by their DIDs.
     fn finds(&self, row: &PullRow, labels: &[Label], assignees: &[String]) -> bool {
         let search = self.search.as_ref();
         search.is_none_or(|search| search.finds(row, labels, assignees))
@@ -176,15 +186,15 @@ impl Tangled {
         claims: Option<Arc<HeadClaims>>,
     ) -> Result<Page<PullRequest>> {
         let touches = PathFilter::of(query)?;
-        let search = self.search_of(query).await?;
+        let search = self.search_of(repository, query).await?;
         // A state in the search text replaces the default state.
         let state = search.as_ref().map_or(query.state, |s| s.filter.state());
         let mut query = query.clone();
         query.state = state;
         let query = &query;
         let people = futures::try_join!(
-            self.did_filter(query.author.as_deref()),
-            self.did_filter(query.assignee.as_deref()),
+            self.did_filter(repository, query.author.as_deref()),
+            self.did_filter(repository, query.assignee.as_deref()),
         );
         let filters = match people {
             Ok((author, assignee)) => Filters {
@@ -239,11 +249,8 @@ impl Tangled {
             }
             Err(e) => Err(e),
         };
-        let (rows, next, scanned, mut warnings) = match first {
-            Ok((rows, next, scanned, warnings)) => {
-                let next = next.map(|p| Cursor::new(SCHEME, &bound, &p.text()));
-                (rows, next, scanned, warnings)
-            }
+        let found = match first {
+            Ok(found) => found,
             Err(e) if is_down(&e) && req.cursor.is_none() => {
                 return self
                     .rest_page(repository, query, &filters, (&e, None), req.limit)
@@ -251,19 +258,21 @@ impl Tangled {
             }
             Err(e) => return Err(e),
         };
-        if by_label(query, &filters) {
-            warnings.extend(self.missed_by_labels(repository).await);
-        }
-        let items = self.models(repository, rows, query.fields).await;
+        let items = self.models(repository, found.rows, query.fields).await;
         // tangled's index reports no total, so the total is known only if this page has all rows.
-        let whole = req.cursor.is_none() && next.is_none();
+        let whole = req.cursor.is_none() && found.next.is_none() && !found.is_cut;
         let total = whole.then_some(items.len() as u64);
+        let next = found.next;
         let mut result = Page::new(items);
         result.total = total;
-        result.next = next;
-        result.scanned = Some(scanned);
+        result.next = next.map(|p| Cursor::new(SCHEME, &bound, &p.text()));
+        result.scanned = Some(found.scanned);
         result.source = Some(self.index_name());
-        result.warnings = warnings;
+        result.warnings = found.warnings;
+        if by_label(query, &filters) {
+            let missed = self.missed_by_labels(repository).await;
+            result.warnings.extend(missed);
+        }
         Ok(result)
     }
 
@@ -304,16 +313,24 @@ impl Tangled {
         Ok(result)
     }
 
-    pub(crate) async fn did_filter(&self, name: Option<&str>) -> Result<Option<String>> {
+    pub(crate) async fn did_filter(
+        &self,
+        repository: &TangledRepository,
+        name: Option<&str>,
+    ) -> Result<Option<String>> {
         match name {
-            Some(name) => Ok(Some(self.did_of(name).await?)),
+            Some(name) => Ok(Some(self.did_of(repository, name).await?)),
             None => Ok(None),
         }
     }
 
     /// Returns the search of a query. Its handles, DIDs and `@me` are replaced by the names that
     /// the list shows.
-    async fn search_of(&self, query: &PullQuery) -> Result<Option<Search>> {
+    async fn search_of(
+        &self,
+        repository: &TangledRepository,
+        query: &PullQuery,
+    ) -> Result<Option<Search>> {
         if query.search.is_none() {
             return Ok(None);
         }
@@ -334,7 +351,7 @@ impl Tangled {
         let mut people = HashMap::new();
         let logins: Vec<&mut String> = filter.logins_mut().collect();
         for login in logins {
-            let did = self.did_of(login).await;
+            let did = self.did_of(repository, login).await;
             match did {
                 Ok(did) => {
                     *login = self.identities.name_of(&did).await;
@@ -361,7 +378,7 @@ impl Tangled {
         filters: &Filters,
         position: Option<PagePosition>,
         limit: usize,
-    ) -> Result<(Vec<PullRow>, Option<PagePosition>, u64, Vec<Warning>)> {
+    ) -> Result<IndexedRows> {
         // If the first page came from tangled's index, the next pages can come only from the index.
         let index = match position {
             Some(_) => self.index(),
@@ -421,8 +438,15 @@ impl Tangled {
                 break;
             }
         }
-        warnings.extend(walk.cut().filter(|_| rows.len() < limit));
-        Ok((rows, walk.position(), walk.scanned(), warnings))
+        let is_cut = walk.is_cut();
+        warnings.extend(walk.cut().filter(|_| is_cut || rows.len() < limit));
+        Ok(IndexedRows {
+            rows,
+            next: walk.position(),
+            scanned: walk.scanned(),
+            warnings,
+            is_cut,
+        })
     }
 
     /// Returns the matching pull requests of a Tangled 1.0 repository.
@@ -513,7 +537,7 @@ impl Tangled {
         touches: &PathFilter,
         row: &PullRow,
     ) -> Result<bool> {
-        let patch = self.latest_patch(repository, &row.pull).await?;
+        let patch = self.patch_for_row(repository, &row.pull).await?;
         Ok(touches.is_touched_by(&patch::files(&patch.diff())))
     }
 
@@ -555,21 +579,17 @@ impl Tangled {
             return Ok(filters.finds(row, &[], &[]));
         }
         let Labelled {
-            labels, assignees, ..
+            labels, assigned, ..
         } = self.labels_for(repository, &row.pull).await?;
         let labelled = query
             .labels
             .iter()
             .all(|wanted| labels.iter().any(|l| l.name.eq_ignore_ascii_case(wanted)));
-        let assigned = match &filters.assignee {
-            Some(did) => {
-                let name = self.identities.name_of(did).await;
-                assignees.iter().any(|a| a.login == name)
-            }
-            None => true,
-        };
-        let assignees: Vec<String> = assignees.into_iter().map(|a| a.login).collect();
-        Ok(labelled && assigned && filters.finds(row, &labels, &assignees))
+        let is_assigned = filters
+            .assignee
+            .as_ref()
+            .is_none_or(|did| assigned.contains(did));
+        Ok(labelled && is_assigned && filters.finds(row, &labels, &assigned))
     }
 
     async fn labels_for(
@@ -578,9 +598,7 @@ impl Tangled {
         pull: &TangledPull,
     ) -> Result<Labelled> {
         let uri = pull.record.uri.as_str();
-        let kind = related_records::label_ops(&self.settings.dialects);
-        let accounts = self.known_accounts(repository, Some(pull.author()));
-        let found = self.about(&kind, uri, accounts).await?;
+        let found = self.label_ops_about(repository, uri).await?;
         self.labels_of(repository, uri, found.value).await
     }
 
@@ -673,6 +691,8 @@ impl Tangled {
             false => None,
         };
         let talk = talk.as_ref().map(Result::as_ref);
+        let authors = rows.iter().map(|row| row.pull.author().to_owned());
+        self.learn_names(authors.collect()).await;
         let models = rows.into_iter().map(|row| async move {
             if fields.contains(PrFields::ROW) {
                 let beside = PullFacts {
@@ -756,8 +776,8 @@ impl Tangled {
         query.state = state;
         query.head = Some(head.branch.clone());
         query.fields = fields;
-        let owner = self.did_filter(head.owner.as_deref()).await?;
         let repository = self.repository(repo).await?;
+        let owner = self.did_filter(&repository, head.owner.as_deref()).await?;
         let claims = Arc::new(HeadClaims::new(self.writers(&repository).await, owner));
         let first = PageReq::first(SCAN);
         let mut page = self

@@ -16,7 +16,7 @@ use super::{
     status::{self, Status},
     view::LocatedPull,
 };
-use crate::Tangled;
+use crate::{Tangled, part_window::PartWindow};
 
 /// The section of a view that the warnings of this file belong to.
 const SECTION: &str = "state";
@@ -120,8 +120,12 @@ impl Tangled {
         said: &Status,
         view: &mut PullRequest,
     ) {
-        let landed = self.landed_as_titled(located, said).await;
-        let landed = landed.unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
+        let servers = || format!("a server of {}", located.repository.id);
+        let window = PartWindow::begin();
+        let landed = window.read(servers, self.landed_as_titled(located, said));
+        let landed = landed
+            .await
+            .unwrap_or_else(|e| MergeDetection::Unknown(e.message().to_owned()));
         drop_unproved_warning(view);
         if landed != MergeDetection::Yes {
             let told = self.describe_merge_claim(located, said, &landed).await;

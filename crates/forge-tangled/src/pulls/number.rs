@@ -1,12 +1,13 @@
 //! Finds the record of a pull request or an issue by its number. Only tangled's web pages show
 //! numbers, so the at-uri of the record is read from the web page with that number.
 
-use bytes::Bytes;
 use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
-use forge_http::BodyMax;
-use http::{Request, StatusCode};
+use http::StatusCode;
 
-use crate::{Tangled, WebNames, read_limits::MAX_ANSWER, repository::TangledRepository};
+use crate::{Tangled, WebNames, repository::TangledRepository};
+
+/// Maximum size of a page, in bytes. A page shows the changes of a round and all comments.
+const MAX_PAGE: usize = 4 * 1024 * 1024;
 
 /// Maximum number of records that an error lists if a page has several.
 const SHOWN: usize = 3;
@@ -63,13 +64,7 @@ impl Tangled {
             of.title
         ))
         .with_action(Action::op(of.list));
-        let request = Request::get(&url).extension(BodyMax(MAX_ANSWER));
-        let request = request.body(Bytes::new()).map_err(|e| {
-            let message = format!("'{url}' is not a valid address: {e}");
-            Error::new(ErrorKind::Internal, message).with_source(e)
-        })?;
-        let response = self.http.send(request).await?;
-        let status = response.status();
+        let (status, page) = self.identities.page(&url, MAX_PAGE).await?;
         let missing = || {
             Error::not_found(
                 of.noun,
@@ -80,7 +75,6 @@ impl Tangled {
         if status == StatusCode::NOT_FOUND {
             return Err(missing());
         }
-        let page = response.into_body().into_bytes().unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
         let names = &self.settings.dialects.web;
         let found = match status.is_success() {

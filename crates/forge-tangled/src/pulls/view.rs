@@ -12,6 +12,7 @@ use futures::future;
 
 use super::{
     build::PullFacts,
+    list::knot_name,
     merge::as_text,
     merge_claim::find_merge_claim,
     record::{Content, Round, TangledPull},
@@ -24,6 +25,7 @@ use crate::{
     knot::Checked,
     labels::{self, Labelled},
     malformed,
+    part_window::PartWindow,
     patch::{self, Patch},
     records::{self, Record},
     related_records,
@@ -198,7 +200,7 @@ impl Tangled {
         let said = future::join(
             self.read_remarks(&located.repository, &located.pull.uri, fields),
             // Reads the patch into the cache while the other records are read.
-            self.latest_patch(&located.repository, &located.pull),
+            self.patch_for_view(&located.repository, &located.pull),
         );
         let (said, _) = said.await;
         self.view_with(located, said, fields).await
@@ -248,17 +250,16 @@ impl Tangled {
     ) -> PullRecords {
         let text = uri.to_string();
         let names = &self.settings.dialects;
-        let (status_kind, comment_kind, label_kind) = (
+        let (status_kind, comment_kind) = (
             related_records::statuses(names),
             related_records::comments(names),
-            related_records::label_ops(names),
         );
         let accounts = || self.known_accounts(repository, Some(&uri.authority));
         let labels = async {
             if fields.contains(PrFields::ROW) {
                 return Ok(Sourced::default());
             }
-            self.about(&label_kind, &text, accounts()).await
+            self.label_ops_about(repository, &text).await
         };
         let (statuses, comments, operations, writers) = future::join4(
             self.about(&status_kind, &text, accounts()),
@@ -311,7 +312,7 @@ impl Tangled {
         let patch = async {
             match row {
                 true => None,
-                false => Some(self.latest_patch(repository, pull).await),
+                false => Some(self.patch_for_view(repository, pull).await),
             }
         };
         let (patch, labels) =
@@ -380,7 +381,7 @@ impl Tangled {
     async fn view_ticket(&self, located: &LocatedPull, fields: PrFields) -> Result<PullRequest> {
         let (talk, patch) = future::join(
             self.all_ticket_comments(&located.repository),
-            self.latest_patch(&located.repository, &located.pull),
+            self.patch_for_view(&located.repository, &located.pull),
         )
         .await;
         let mut view = self
@@ -398,7 +399,9 @@ impl Tangled {
         talk: std::result::Result<&Talk, &Error>,
         fields: PrFields,
     ) -> Result<PullRequest> {
-        let patch = self.latest_patch(&located.repository, &located.pull).await;
+        let patch = self
+            .patch_for_view(&located.repository, &located.pull)
+            .await;
         self.view_ticket_with(located, talk, patch, fields).await
     }
 
@@ -434,14 +437,10 @@ impl Tangled {
         let patch = patch
             .inspect_err(|e| warnings.push(unread("the changes", e)))
             .ok();
-        let mut assignees = Vec::new();
-        for did in &said.assignees {
-            assignees.push(self.actor(did).await);
-        }
         let beside = PullFacts {
             state: said.state,
             labels: said.labels,
-            assignees,
+            assignees: self.actors(&said.assignees).await,
             comments: comments.len() as u64,
             number: located.number,
             warnings,
@@ -491,7 +490,9 @@ impl Tangled {
         }
         let checked = located.repository.era != Era::Org10 && view.state == PrState::Open;
         if fields.contains(PrFields::MERGEABILITY) && checked {
-            match self.mergeability_of(located, patch).await {
+            let knot = || knot_name(&located.repository);
+            let checked = self.mergeability_of(located, patch);
+            match PartWindow::begin().read(knot, checked).await {
                 Ok(found) => view.mergeability = Some(found),
                 Err(e) => {
                     let unread = unread("whether it can be merged", &e);
@@ -509,6 +510,42 @@ impl Tangled {
         match pull.latest() {
             Some((number, round)) => self.patch_of(repository, pull, number, round).await,
             None => Err(no_patch(pull, 0)),
+        }
+    }
+
+    /// Returns the newest patch for a view, which goes on without the patch if its server is silent.
+    pub(crate) async fn patch_for_view(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<Arc<Patch>> {
+        self.patch_within(repository, pull, &PartWindow::begin())
+            .await
+    }
+
+    /// As [`Self::patch_for_view`], for a row of a list.
+    pub(crate) async fn patch_for_row(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<Arc<Patch>> {
+        let window = PartWindow::at_most(self.settings.account_wait);
+        self.patch_within(repository, pull, &window).await
+    }
+
+    async fn patch_within(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+        window: &PartWindow,
+    ) -> Result<Arc<Patch>> {
+        let patch = self.latest_patch(repository, pull);
+        match pull.latest().map(|(_, round)| &round.content) {
+            Some(Content::Blob(_)) => {
+                let author = pull.author();
+                self.identities.read_part(author, window, patch).await
+            }
+            _ => window.read(|| knot_name(repository), patch).await,
         }
     }
 

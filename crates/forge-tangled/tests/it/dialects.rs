@@ -783,59 +783,57 @@ async fn spindle_answers_use_configured_names() {
     }
 }
 
-/// The 1.0 double accepts one audience; a client configured for this audience is never refused.
+/// The 1.0 double accepts one audience, and the client is configured for it.
 #[tokio::test]
 async fn ticket_uses_configured_names_and_audience() {
-    for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {
-        let options = KnotOptions {
-            audience: forge_tangled_world::Audience::Repository,
-            ..KnotOptions::default()
-        };
-        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
-        let mut settings = renamed(&stage, &SpindleDouble::start().unwrap());
-        settings.dialects.audience = audience;
-        let (repo, id) = stage.repo_1_0();
-        repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
-        let forge = stage.tangled_with(settings, Some(&stage.alice));
-        let mut req = CreatePull::new("topic", "One");
-        req.description = "Why.".to_owned();
-        let made = forge.create(&id, &req).await.unwrap();
-        assert_eq!(made.value.head_oid, repo.git.oid("topic"));
-        let knot = stage.world.knot().host();
-        let create = "com.atproto.repo.createRecord";
-        assert_eq!(knot.count_of(create), sent, "{audience:?}");
-        let pr = made.value.id;
-        forge.comment(&pr, "Nice", None).await.unwrap();
-        let closed = forge.close(&pr, &CloseReq::default()).await.unwrap();
-        assert_eq!(closed.value.state, PrState::Closed);
-        let fields = PrFields::COMMITS | PrFields::COMMENTS;
-        let view = forge.view(&pr, fields).await.unwrap();
-        assert_eq!(view.commits.map(|c| c.len()), Some(1));
-        assert_eq!(
-            (view.title.as_str(), view.description.as_str()),
-            ("One", "Why.")
-        );
-        assert_eq!(view.comments.unwrap()[0].body, "Nice");
-        assert!(view.warnings.is_empty(), "{:?}", view.warnings);
-        let called = called(knot);
-        assert!(has(&called, "knotsubmitpatch"), "{called:?}");
-        assert!(has(&called, "knotformatpatch"), "{called:?}");
-        let ticket = stage
-            .world
-            .knot()
-            .records(&repo.did, "org.tangled.track.ticket");
-        assert_eq!(ticket[0].2["state"], "closed");
+    let options = KnotOptions {
+        audience: forge_tangled_world::Audience::Repository,
+        ..KnotOptions::default()
+    };
+    let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+    let mut settings = renamed(&stage, &SpindleDouble::start().unwrap());
+    settings.dialects.audience = Audience::Repository;
+    let (repo, id) = stage.repo_1_0();
+    repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let mut req = CreatePull::new("topic", "One");
+    req.description = "Why.".to_owned();
+    let made = forge.create(&id, &req).await.unwrap();
+    assert_eq!(made.value.head_oid, repo.git.oid("topic"));
+    let knot = stage.world.knot().host();
+    let create = "com.atproto.repo.createRecord";
+    assert_eq!(knot.count_of(create), 1);
+    let pr = made.value.id;
+    forge.comment(&pr, "Nice", None).await.unwrap();
+    let closed = forge.close(&pr, &CloseReq::default()).await.unwrap();
+    assert_eq!(closed.value.state, PrState::Closed);
+    let fields = PrFields::COMMITS | PrFields::COMMENTS;
+    let view = forge.view(&pr, fields).await.unwrap();
+    assert_eq!(view.commits.map(|c| c.len()), Some(1));
+    assert_eq!(
+        (view.title.as_str(), view.description.as_str()),
+        ("One", "Why.")
+    );
+    assert_eq!(view.comments.unwrap()[0].body, "Nice");
+    assert!(view.warnings.is_empty(), "{:?}", view.warnings);
+    let called = called(knot);
+    assert!(has(&called, "knotsubmitpatch"), "{called:?}");
+    assert!(has(&called, "knotformatpatch"), "{called:?}");
+    let ticket = stage
+        .world
+        .knot()
+        .records(&repo.did, "org.tangled.track.ticket");
+    assert_eq!(ticket[0].2["state"], "closed");
 
-        // In this answer, the merge base has its other form: an object with an id.
-        repo.git.commit("second", "B", &[("b", Some("y\n"))]);
-        let main = repo.git.oid("main").unwrap();
-        let said = json!({ "xknotanswercommon": { "xknotanswercommonoid": main } });
-        let kind = [("content-type", "application/json")];
-        let answer = Fault::answer(200, &kind, said.to_string());
-        knot.fault(answer.on("org.example.knotmergebase"));
-        let second = CreatePull::new("second", "Two");
-        let made = forge.create(&id, &second).await.unwrap().value;
-        assert_eq!(made.head_oid, repo.git.oid("second"));
-        assert_eq!(knot.faults_left(), 0);
-    }
+    // In this answer, the merge base has its other form: an object with an id.
+    repo.git.commit("second", "B", &[("b", Some("y\n"))]);
+    let main = repo.git.oid("main").unwrap();
+    let said = json!({ "xknotanswercommon": { "xknotanswercommonoid": main } });
+    let kind = [("content-type", "application/json")];
+    let answer = Fault::answer(200, &kind, said.to_string());
+    knot.fault(answer.on("org.example.knotmergebase"));
+    let second = CreatePull::new("second", "Two");
+    let made = forge.create(&id, &second).await.unwrap().value;
+    assert_eq!(made.head_oid, repo.git.oid("second"));
+    assert_eq!(knot.faults_left(), 0);
 }

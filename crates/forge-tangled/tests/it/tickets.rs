@@ -260,7 +260,10 @@ fn guessed(warnings: &[Warning], name: &str) -> bool {
 /// Writes to a repository of 1.0, on knots that require either audience.
 #[tokio::test]
 async fn ticket_lifecycle_works_with_either_audience() {
-    for audience in [Audience::Host, Audience::Repository] {
+    for (audience, configured) in [
+        (Audience::Host, forge_tangled::Audience::Knot),
+        (Audience::Repository, forge_tangled::Audience::Repository),
+    ] {
         let options = KnotOptions {
             audience,
             ..KnotOptions::default()
@@ -269,7 +272,10 @@ async fn ticket_lifecycle_works_with_either_audience() {
         let repo = stage.world.repository_1_0(&stage.alice, "new");
         stage.world.knot().add_collaborator(&repo, &stage.bob.did);
         let id = stage.id_of(&repo);
-        let forge = stage.tangled(&stage.alice);
+        let mut settings = stage.settings();
+        settings.dialects.audience = configured;
+        let as_account = |account| stage.tangled_with(settings.clone(), Some(account));
+        let forge = as_account(&stage.alice);
         repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
         let mut req = CreatePull::new("topic", "One");
         req.description = "Why".into();
@@ -287,8 +293,7 @@ async fn ticket_lifecycle_works_with_either_audience() {
         assert_eq!(twin.code(), "already_exists");
         assert_eq!(stage.world.knot().records(&repo.did, TICKET).len(), 1);
 
-        let said = stage
-            .tangled(&stage.bob)
+        let said = as_account(&stage.bob)
             .comment(&pr, "Nice", None)
             .await
             .unwrap();

@@ -460,7 +460,7 @@ pub const KEYS: &[ConfigKey] = &[
         name: "hosts.<host>.dialect.audience",
         ty: ValueType::Word(AUDIENCES),
         scope: SENDS,
-        doc: "The audience of the token for a write to a repository of Tangled 1.0. If the token is refused, the other audience is tried. Default: the knot.",
+        doc: "The audience of the token for a write to a repository of Tangled 1.0. A token for the other audience is never requested. Default: the knot.",
         ..DEFAULTS
     },
     ConfigKey {
