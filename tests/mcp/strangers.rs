@@ -123,6 +123,60 @@ fn record_of_stranger_is_not_requested() {
     assert!(asked_for(&t, "evil") > 0);
 }
 
+/// Returns a call for each argument that can name an account.
+fn calls_naming(who: &str, own: &str) -> Vec<(&'static str, Value)> {
+    let label = format!("assignee:{who}");
+    vec![
+        ("pr_list", json!({"author": who})),
+        ("pr_list", json!({"assignee": who})),
+        ("pr_list", json!({"search": format!("author:{who}")})),
+        ("issue_list", json!({"author": who})),
+        ("issue_list", json!({"assignee": who})),
+        ("pr_edit", json!({"number": own, "add_assignees": [who]})),
+        ("pr_edit", json!({"number": own, "remove_assignees": [who]})),
+        ("pr_edit", json!({"number": own, "add_labels": [label]})),
+        (
+            "issue_create",
+            json!({"title": "t", "body": "b", "assignees": [who]}),
+        ),
+        (
+            "pr_create",
+            json!({"title": "t", "head": "topic", "assignees": [who]}),
+        ),
+        ("pr_view", json!({"number": format!("{who}:topic")})),
+    ]
+}
+
+#[test]
+fn account_in_an_argument_is_not_looked_up() {
+    let t = Tangled::new();
+    let own = t.open("topic");
+    let who = "secrets-in-a-name.evil.example";
+    let mut wire = server(&t, &["--allow-repo", WIDGET]);
+    for (tool, mut args) in calls_naming(who, &own) {
+        args["repo"] = json!(WIDGET);
+        wire.call(tool, args).fails("permission_denied");
+    }
+    let (port, lines) = attacker_host();
+    let web = format!("did:web:localhost%3A{port}");
+    for key in ["author", "assignee"] {
+        let mut args = json!({"repo": WIDGET});
+        args[key] = json!(web);
+        wire.call("pr_list", args).fails("permission_denied");
+    }
+    assert_eq!(asked_for(&t, "evil"), 0);
+    assert!(lines.lock().unwrap().is_empty(), "{lines:?}");
+    for who in ["alice.test", "Bob.test", "@me"] {
+        let args = json!({"repo": WIDGET, "author": who});
+        wire.call("pr_list", args).ok();
+    }
+    // Without a list, a caller may name any account.
+    let mut open = server(&t, &[]);
+    let args = json!({"repo": WIDGET, "author": web});
+    open.call("pr_list", args);
+    assert!(!lines.lock().unwrap().is_empty());
+}
+
 #[test]
 fn record_of_pull_request_author_is_readable() {
     let t = Tangled::new();

@@ -10,8 +10,8 @@ use std::{
 
 use forge::{Forges, context::OtherRepos};
 use forge_core::{
-    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
-    call, fingerprint, locator,
+    Access, AtUri, Error, ErrorKind, Locator, NamedAccounts, Policy, PrKey, Repo, RepoId, RepoPath,
+    Result, Trust, call, fingerprint, locator,
     model::{IssueId, LocalClone, PullRequest},
 };
 use forge_git::{WorkingDir, blocking};
@@ -411,6 +411,9 @@ impl ServerState {
             Access::ReadOnly
         };
         policy.trust = Trust::Named;
+        if self.0.gate.restricts(write) {
+            policy.accounts = NamedAccounts::OfRepository;
+        }
         policy
     }
 }
