@@ -106,6 +106,9 @@ impl Stage {
             reach: Reach::Loopback,
             wait: Duration::from_secs(5),
             poll: Duration::from_millis(10),
+            // A busy machine must not change the names and parts that a test sees.
+            name_wait: Duration::from_secs(60),
+            account_wait: Duration::from_secs(60),
             ..TangledSettings::usual().unwrap()
         }
     }
