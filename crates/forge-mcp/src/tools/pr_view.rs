@@ -123,6 +123,10 @@ impl Tool for PrView {
         );
         let pull = target.repo.pull(&target.id, fields).await?;
         let mut warnings = pull.warnings.clone();
+        if fields.contains(PrFields::FILES) && pull.head_patch.is_some() {
+            let clone = call.server.clone_of(&target.repo).await;
+            warnings.extend(target.repo.patch_warnings(&pull, clone).await?);
+        }
         let mut notes = String::new();
         let history = match include.contains(&PrViewSection::History) {
             true => call::together(history(&target, &mut notes, &mut warnings)).await?,

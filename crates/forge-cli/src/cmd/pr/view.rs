@@ -69,7 +69,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     if selection.is_none() && !args.web && ctx.ui.is_tty() {
         fields |= on_terminal(&selected.repo, args.comments);
     }
-    let pull = selected.view(fields).await?;
+    let mut pull = selected.view(fields).await?;
+    if fields.contains(PrFields::FILES) && pull.head_patch.is_some() {
+        let clone = ctx.clone_of(&selected.repo).await;
+        let warnings = selected.repo.patch_warnings(&pull, clone).await?;
+        pull.warnings.extend(warnings);
+    }
     for warning in &pull.warnings {
         // Few tokens can read boards (GitHub projects). As in gh, warnings about boards are printed
         // only if `--json` requests the boards.
