@@ -75,6 +75,8 @@ pub struct TreeChange {
 pub struct PatchTrial {
     git: Git,
     base: String,
+    /// True if the clone is a partial one, which can lack objects.
+    is_partial: bool,
     dir: tempfile::TempDir,
 }
 
@@ -112,11 +114,20 @@ impl Git {
             .await?;
         let (git_dir, objects) = (dir.path().join(".git"), path_of(objects));
         let head = format!("{base}\n");
-        blocking(move || write_links(&git_dir, &objects, &head).map_err(not_written)).await?;
+        let is_partial = blocking(move || {
+            write_links(&git_dir, &objects, &head).map_err(not_written)?;
+            Ok(has_promisor_pack(&objects))
+        })
+        .await?;
         // Fails in a clone that lacks trees of the base.
         let read = git.run(["read-tree", base]).await?;
         let base = base.to_owned();
-        Ok((read.status == 0).then_some(PatchTrial { git, base, dir }))
+        Ok((read.status == 0).then_some(PatchTrial {
+            git,
+            base,
+            is_partial,
+            dir,
+        }))
     }
 }
 
@@ -161,7 +172,7 @@ impl PatchTrial {
             }
         };
         if applied.status != 0 {
-            return Ok(read_failure(&applied));
+            return Ok(read_failure(&applied, self.is_partial));
         }
         let trees = match patch {
             PatchSource::Diff(_) => {
@@ -276,7 +287,19 @@ async fn tree_and_parent(cat: &mut CatFile, commit: &str) -> Result<(String, Opt
     ))
 }
 
-fn read_failure(output: &Output) -> TrialResult {
+/// Returns true if some objects of a repository came from a promisor remote, so that others can be
+/// missing (gitrepository-layout(5)).
+fn has_promisor_pack(objects: &Path) -> bool {
+    let Ok(files) = fs::read_dir(objects.join("pack")) else {
+        return false;
+    };
+    let mut names = files.flatten().map(|file| file.path());
+    names.any(|path| path.extension().is_some_and(|it| it == "promisor"))
+}
+
+/// Reads why git refused a patch. Messages have names of the patch in them, so a message about a
+/// missing object counts only in a clone that can lack one.
+fn read_failure(output: &Output, is_partial: bool) -> TrialResult {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let has = |part: &str| stderr.contains(part);
     if is_out_of_memory(&output.stderr) || has("over limit") {
@@ -285,7 +308,7 @@ fn read_failure(output: &Output) -> TrialResult {
         );
     }
     let missing = ["unable to read", "could not read", "missing blob"];
-    if missing.into_iter().any(has) {
+    if is_partial && missing.into_iter().any(has) {
         return TrialResult::ObjectMissing;
     }
     TrialResult::Refused {
