@@ -1,5 +1,6 @@
 //! Tests `forge pr resubmit`, and reading the rounds of a pull request.
 
+use forge_testkit::{GitDir, GitShim, ShimPlan};
 use serde_json::json;
 
 use super::{
@@ -55,6 +56,59 @@ fn resubmit_of_moved_branch_adds_a_round() {
     assert_eq!(json["comments"][0]["body"], "With more.");
     let view = t.forge(&t.bob, &["pr", "view", &uri]).text();
     assert!(view.contains("rounds:\t2\n"), "{view}");
+}
+
+/// The processes are listed in `docs/reference/git-processes.md`.
+#[test]
+fn round_is_compared_with_its_result_in_a_clone() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let clone = GitDir::init(&t.scratch.path("clone"), &[]);
+    let url = "https://tangled.org/alice.test/widget";
+    clone.run(["remote", "add", "origin", url]).ok();
+    let processes = |args: &[&str], name: &str| -> Vec<String> {
+        let shim = GitShim::new(&t.scratch, name, ShimPlan::Count);
+        let run = t.forge_in(t.scratch.path("clone"), &t.alice, args);
+        run.env("FORGE_GIT", shim.program()).output().success();
+        let known = [
+            "for-each-ref",
+            "rev-parse",
+            "init",
+            "read-tree",
+            "cat-file",
+            "am",
+            "diff-tree",
+            "ls-tree",
+        ];
+        let calls = shim.calls();
+        let words = calls.iter().filter_map(|call| {
+            let mut words = call.split_ascii_whitespace();
+            words.find(|word| known.contains(word))
+        });
+        words.map(str::to_owned).collect()
+    };
+    let diff = ["pr", "diff", &uri, "-R", WIDGET];
+    let files = ["pr", "view", &uri, "-R", WIDGET, "--json", "files"];
+    let merge = ["pr", "merge", &uri, "-R", WIDGET, "--rebase"];
+    let without = processes(&diff, "git-without-base");
+    let path = t.repo.path().to_string_lossy().into_owned();
+    let refspec = "+refs/heads/main:refs/remotes/origin/main";
+    clone.run(["fetch", "--quiet", &path, refspec]).ok();
+    let trial = ["init", "read-tree", "cat-file", "am", "diff-tree"];
+    let mut expected = without;
+    expected.push("rev-parse".to_owned());
+    expected.extend(trial.map(str::to_owned));
+    let mut found = processes(&diff, "git-of-diff");
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    let made = |args: &[&str], name: &str| {
+        let found = processes(args, name);
+        found.iter().filter(|word| *word == "am").count()
+    };
+    assert_eq!(made(&files, "git-of-view"), 1);
+    // The round, and the commits that the knot made of it.
+    assert_eq!(made(&merge, "git-of-merge"), 2);
 }
 
 #[test]
