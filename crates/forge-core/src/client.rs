@@ -543,8 +543,10 @@ impl Repo {
         if pull.head_patch.is_none() || clone.is_none() {
             return Ok(Vec::new());
         }
-        let mut req = DiffReq::default();
-        req.clone = clone;
+        let req = DiffReq {
+            clone,
+            ..DiffReq::default()
+        };
         let mut warnings = self.diff(&pull.id, &req).await?.warnings;
         warnings.retain(|warning| !pull.warnings.contains(warning));
         Ok(warnings)
