@@ -89,7 +89,8 @@ async fn merge_by_branch_name_spares_dependents() {
         .ada
         .find(&head, StateFilter::Open, fields)
         .await
-        .unwrap();
+        .unwrap()
+        .pulls;
     world.double.reset_record();
     let done = world
         .ada

@@ -456,8 +456,7 @@ async fn difference_between_rounds_is_a_difference_of_results() {
         ("an address", mail.replace("<ada@", "<eve@"), false, 1, true),
         (
             "the commit",
-            mail.replacen("From ", "From ", 1)
-                .replace("[PATCH]", "[PATCH v2]"),
+            mail.replace("[PATCH]", "[PATCH v2]"),
             false,
             0,
             false,
