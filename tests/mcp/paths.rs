@@ -204,7 +204,7 @@ fn configuration_of_start_directory_names_no_other_repository() {
     .into_iter()
     .enumerate()
     {
-        let archive = world.scratch.repository(&format!("archive{n}"));
+        let archive = world.scratch.repository(format!("archive{n}"));
         git(archive.path(), &["config", key, &value]);
         let mut wire = server(&world, archive.path(), MODERN, &[]);
         for args in [json!({}), json!({"repo": other})] {

@@ -695,8 +695,9 @@ mod tests {
             let first = async { tokio::join!(wait(900), wait(900), wait(900)) };
             let first = operation().scope(first).await;
             tokio::time::sleep(Duration::from_secs(60)).await;
-            let second = operation().scope(async { (wait(5_000).await, wait(5_000).await) });
-            (first, second.await, optional(limit, async { 7 }).await)
+            let second = async { (wait(5_000).await, wait(5_000).await) };
+            let second = operation().scope(second).await;
+            (first, second, optional(limit, async { 7 }).await)
         });
         let found = found.await;
         let some = Some(());
@@ -709,8 +710,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn deadline_and_account_rule_are_those_of_operation() {
-        let mut policy = Policy::default();
-        policy.accounts = NamedAccounts::OfRepository;
+        let policy = Policy {
+            accounts: NamedAccounts::OfRepository,
+            ..Policy::default()
+        };
         let state = CallState::of_policy(&policy);
         let facts = state.scope(async {
             tokio::time::sleep(Duration::from_secs(20)).await;

@@ -69,7 +69,7 @@ fn round_is_compared_with_its_result_in_a_clone() {
     let processes = |args: &[&str], name: &str| -> Vec<String> {
         let shim = GitShim::new(&t.scratch, name, ShimPlan::Count);
         let run = t.forge_in(t.scratch.path("clone"), &t.alice, args);
-        run.env("FORGE_GIT", shim.program()).output().success();
+        run.env("FORGE_GIT", shim.program()).ok();
         let known = [
             "for-each-ref",
             "rev-parse",

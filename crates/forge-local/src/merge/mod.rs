@@ -419,8 +419,8 @@ fn unmerged_head_warning(pull: &StoredPull, tip: &str) -> Warning {
         pull.number
     ))
     .with_hint(format!(
-        "if its commits are not needed: git branch -D {}",
-        quoted(branch)
+        "if its commits are not needed: {}",
+        command_line(["git", "branch", "-D", branch])
     ))
 }
 
@@ -446,10 +446,9 @@ pub(super) fn merge_by_hand(e: Error, number: u64, into: &str, from: &str) -> Er
         e.message()
     );
     let hint = format!(
-        "merge by hand: git switch {} && git merge -s resolve {}; or allow more time with \
-         FORGE_TIMEOUT (seconds)",
-        quoted(into),
-        quoted(from)
+        "merge by hand: {} && {}; or allow more time with FORGE_TIMEOUT (seconds)",
+        command_line(["git", "switch", into]),
+        command_line(["git", "merge", "-s", "resolve", from])
     );
     Error::new(e.kind().clone(), message)
         .with_hint(hint)

@@ -175,7 +175,8 @@ async fn repeated_label_with_long_description_is_not_copied() {
     let refs = vec![json!({ "id": "1", "name": "bug" }); 1000];
     store_pulls(&repo, 3, &json!({ "labels": refs }));
     let (held, page) = together(async {
-        let page = local.list(local.id(), &PullQuery::default(), PageReq::first(9));
+        let query = PullQuery::default();
+        let page = local.list(local.id(), &query, PageReq::first(9));
         let page = page.await.unwrap();
         (received(0), page)
     })
@@ -209,7 +210,8 @@ async fn events_of_long_texts_are_refused() {
     assert!(!e.hint().unwrap().text().contains("update-ref"), "{e:?}");
     let fields = PrFields::COMMENTS | PrFields::STATS;
     let view = together(local.view(&id, fields)).await.unwrap();
-    assert_eq!((view.comments, view.changed_files), (None, Some(1)));
+    assert!(view.comments.is_none());
+    assert_eq!(view.changed_files, Some(1));
     assert!(
         view.warnings[0].message.contains("32 MiB"),
         "{:?}",
@@ -230,7 +232,7 @@ async fn events_of_issue_with_long_texts_are_refused() {
     let mut fields = IssueFields::NONE;
     fields.comments = true;
     let view = together(local.issue(&issue.id, &fields)).await.unwrap();
-    assert_eq!(view.comments, None);
+    assert!(view.comments.is_none());
     assert!(
         view.warnings[0].message.contains("32 MiB"),
         "{:?}",
@@ -349,7 +351,7 @@ async fn labels_are_read_once_for_all_pages() {
     let expected: Vec<_> = (0..300).map(|n| format!("l{n:05}")).collect();
     assert_eq!(names, expected);
     // Only the pages are kept, and not all labels for each of them.
-    assert!(held[2] < 3 * 100 * 400 && held[2] < MAX_HELD, "{held:?}");
+    assert!(held[2] < 3 * 100 * 400, "{held:?}");
     assert_eq!(held[2] - held[1], held[1] - held[0]);
     // A changed list is read again.
     local.delete_label(local.id(), "l00000").await.unwrap();

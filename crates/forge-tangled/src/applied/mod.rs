@@ -656,6 +656,6 @@ mod tests {
         let found = split_mails(raw.as_bytes());
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], mail.trim().as_bytes());
-        assert!(found[1].ends_with(id[1..].as_bytes()));
+        assert!(found[1].ends_with(&id.as_bytes()[1..]));
     }
 }

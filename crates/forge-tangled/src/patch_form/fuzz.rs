@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fs};
 use forge_testkit::Random;
 
 use self::shown::{Content, Tree, TreeEntry, apply_shown, blob_id};
-use super::samples::{Samples, split_text};
+use super::samples::Samples;
 use crate::patch::{Patch, PatchMail};
 
 /// Default number of cases; `FORGE_ADVERSARY_CASES` sets another.

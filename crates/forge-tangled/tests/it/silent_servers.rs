@@ -155,7 +155,7 @@ async fn silent_name_of_stranger_is_shown_as_did() {
         assert_eq!(logins(view.comments), both, "{silent:?}");
         let issue = repo(&stage).issue(&issue.id, &IssueFields::COMMENTS).await;
         let issue = issue.unwrap_or_else(|e| panic!("{silent:?}: {e:?}"));
-        assert_eq!(logins(issue.comments), [mallory.did.clone()], "{silent:?}");
+        assert_eq!(logins(issue.comments), [mallory.did.as_str()], "{silent:?}");
         let page = all(&repo(&stage)).await;
         let mut authors: Vec<String> = page.items.into_iter().map(|p| p.author.login).collect();
         authors.sort();
