@@ -3,7 +3,7 @@
 
 use forge_core::{
     Issues, Labels, PageReq, PullRequests, Repos, Reviews,
-    call::{MAX_HELD, is_spent, received, together},
+    call::{is_spent, received, together},
     model::{IssueFields, IssueQuery, NewIssue, PrFields, PullQuery, StateFilter, Subject},
 };
 use forge_local::Local;
