@@ -151,7 +151,9 @@ async fn close_with_deletion_is_refused_for_dependents() {
     world.ada.close(&lower, &CloseReq::default()).await.unwrap();
     let kept = world.ada.close(&lower, &req).await.unwrap();
     assert!(
-        kept.warnings.iter().any(|w| w.message.contains("was kept")),
+        kept.warnings
+            .iter()
+            .any(|w| w.message.contains("was not deleted")),
         "{kept:?}"
     );
     assert_eq!(state_and_base(&world, &upper[0]).await.0, PrState::Open);
