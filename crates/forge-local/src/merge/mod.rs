@@ -88,15 +88,17 @@ impl Local {
             if pull.snapshot.state == PrState::Merged {
                 ensure_expected(&pull, req)?;
                 drop(attempts);
-                return self.merged_before(&mut cat, pull, req).await;
+                return Box::pin(self.merged_before(&mut cat, pull, req)).await;
             }
             req.may_merge(&format_args!("#{number}"))?;
             if pull.is_open() {
                 self.check_opened_head(&mut cat, &pull).await?;
             }
-            self.check_mergeable(&pull, req).await?;
-            self.check_below(&mut cat, &pull, method).await?;
-            let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
+            // The parts are boxed, because their states together overflow the stack of a thread.
+            Box::pin(self.check_mergeable(&pull, req)).await?;
+            Box::pin(self.check_below(&mut cat, &pull, method)).await?;
+            let prepared = self.prepare(&mut cat, &pull, method, req, &by);
+            let intent = Box::pin(prepared).await?;
             let the_move = self
                 .prepare_move(
                     &intent.base_branch,
@@ -118,7 +120,7 @@ impl Local {
                 }
             };
             let deletion = match req.delete_branch {
-                true => Some(self.deletion(&mut cat, &pull).await?),
+                true => Some(Box::pin(self.deletion(&mut cat, &pull)).await?),
                 false => None,
             };
             let mut snapshot = pull.snapshot.clone();
@@ -139,7 +141,7 @@ impl Local {
                     drop(attempts);
                     let late = self.finish_move(the_move).await;
                     let merged = self.merged_now(&mut cat, number, req, &intent, deletion);
-                    let mut outcome = merged.await?;
+                    let mut outcome = Box::pin(merged).await?;
                     outcome.steps.extend(brought);
                     outcome.steps.extend(late.steps);
                     outcome.warnings.extend(late.warnings);
@@ -280,7 +282,7 @@ impl Local {
         let followed = self.retarget_dependents(cat, &pull).await;
         let mut steps = Vec::new();
         let (mut answer, branch_deleted) = if req.delete_branch {
-            let deletion = self.delete_left_head(cat, &pull).await?;
+            let deletion = Box::pin(self.delete_left_head(cat, &pull)).await?;
             let deleted = matches!(deletion, Some(Ok(())));
             let step = |deletion| Step::delete_head_branch(deleted_branch(&pull, deletion));
             steps.extend(deletion.as_ref().map(step));

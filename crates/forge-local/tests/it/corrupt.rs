@@ -133,7 +133,7 @@ async fn trees_with_too_many_files_are_refused() {
     let ten =
         |entry: &str| -> String { (0..10).map(|n| format!("{entry}\t{n}{name}\n")).collect() };
     let mut entries = ten(&format!("100644 blob {}", hash(&repo, "x\n")));
-    for _ in 0..3 {
+    for _ in 0..4 {
         entries = ten(&format!("040000 tree {}", tree(&repo, &entries)));
     }
     let base = repo.oid("main:base.txt");
@@ -215,10 +215,13 @@ async fn hint_for_damaged_ref_has_working_delete_command() {
             .await
             .unwrap_err();
         let hint = e.hint().unwrap();
-        let command = match hint.text().split('\'').collect::<Vec<_>>()[..] {
-            [_, _, _, command, ..] if command.starts_with("git") => command.to_owned(),
-            [_, file, ..] => format!("rm '{file}'"),
-            _ => panic!("{hint}"),
+        let text = hint.text();
+        let delete = text
+            .split('`')
+            .find(|part| part.starts_with("git update-ref -d"));
+        let command = match delete {
+            Some(delete) => delete.to_owned(),
+            None => format!("rm '{}'", text.split('\'').nth(1).unwrap()),
         };
         let status = std::process::Command::new("sh")
             .current_dir(&repo.path)

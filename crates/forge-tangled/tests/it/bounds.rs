@@ -374,9 +374,9 @@ async fn write_does_not_read_strangers_collections() {
     for who in [&carol, &stage.bob] {
         assert_eq!(lists_of(&stage, who, COMMENT).len(), 0);
         assert_eq!(lists_of(&stage, who, "sh.tangled.label.op").len(), 0);
-        // The newest states are read before the write: another account may have just closed the
-        // issue.
-        assert_eq!(lists_of(&stage, who, STATUS).len(), 1);
+        // The states of writers alone decide, and are read in full before the write.
+        let pages = lists_of(&stage, who, STATUS).len();
+        assert!((1..=4).contains(&pages), "{pages} of {}", who.handle);
     }
 }
 
