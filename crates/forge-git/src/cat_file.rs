@@ -250,7 +250,7 @@ impl CatFile {
             };
             let done = async { tokio::try_join!(queries, answers) };
             // After an error, answers are unread, so the process is dropped.
-            self.git.within_limit("cat-file", done).await??;
+            Box::pin(self.git.within_limit("cat-file", done)).await??;
             match names.get(found.len()).filter(|_| found.len() < asked) {
                 None => self.process = Some(process),
                 // Git ended while it read the object `name`.

@@ -594,7 +594,10 @@ impl Git {
                 async { child.wait().await.map_err(broken) },
             )
         };
-        let ((), (stdout, charge), stderr, status) = self.within_limit(&name, ended).await??;
+        // Boxed, because every future that runs git has this one as a part: unboxed, those of a
+        // merge overflow the stack of a thread.
+        let ended = Box::pin(self.within_limit(&name, ended));
+        let ((), (stdout, charge), stderr, status) = ended.await??;
         running.ended();
         Ok(Output {
             status: code(status),

@@ -279,7 +279,7 @@ impl Local {
         self.refuse_undone_merge(cat, &pull).await?;
         let commit = pull.snapshot.merge_commit.clone();
         let method = pull.snapshot.merge_method;
-        let followed = self.retarget_dependents(cat, &pull).await;
+        let followed = Box::pin(self.retarget_dependents(cat, &pull)).await;
         let mut steps = Vec::new();
         let (mut answer, branch_deleted) = if req.delete_branch {
             let deletion = Box::pin(self.delete_left_head(cat, &pull)).await?;
@@ -287,16 +287,17 @@ impl Local {
             let step = |deletion| Step::delete_head_branch(deleted_branch(&pull, deletion));
             steps.extend(deletion.as_ref().map(step));
             let mut answer = if deleted || !followed.steps.is_empty() {
-                Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?)
+                Outcome::immediate(Box::pin(self.present(cat, pull, PrFields::NONE)).await?)
             } else {
-                self.unchanged(cat, pull, "merged already").await?
+                Box::pin(self.unchanged(cat, pull, "merged already")).await?
             };
             answer.warnings.extend(deletion.and_then(Result::err));
             (answer, deleted)
         } else if followed.steps.is_empty() {
-            (self.unchanged(cat, pull, "merged already").await?, false)
+            let unchanged = self.unchanged(cat, pull, "merged already");
+            (Box::pin(unchanged).await?, false)
         } else {
-            let view = self.present(cat, pull, PrFields::NONE).await?;
+            let view = Box::pin(self.present(cat, pull, PrFields::NONE)).await?;
             (Outcome::immediate(view), false)
         };
         answer.steps.append(&mut steps);
@@ -356,20 +357,22 @@ impl Local {
         deletion: Option<Result<RefChange, Warning>>,
     ) -> Result<Outcome<Merge>> {
         let pull = self.store.read(cat, number).await?;
-        let followed = self.retarget_dependents(cat, &pull).await;
+        let followed = Box::pin(self.retarget_dependents(cat, &pull)).await;
         let deletion = match deletion {
             // The deletion may have failed because other pull requests were based on the head
             // branch. These pull requests have a new base now, so the deletion is tried again.
-            Some(Err(_)) if !followed.steps.is_empty() => self
-                .delete_left_head(cat, &pull)
-                .await
-                .unwrap_or_else(|e| Some(Err(crate::pulls::warning_of(&e)))),
+            Some(Err(_)) if !followed.steps.is_empty() => {
+                Box::pin(self.delete_left_head(cat, &pull))
+                    .await
+                    .unwrap_or_else(|e| Some(Err(crate::pulls::warning_of(&e))))
+            }
             Some(deletion) => Some(deletion.map(|_| ())),
             None => None,
         };
         let branch_deleted = matches!(deletion, Some(Ok(())));
         let deleted = deletion.as_ref().and_then(|d| deleted_branch(&pull, d));
-        let mut merge = Merge::of(self.present(cat, pull, PrFields::NONE).await?);
+        let view = Box::pin(self.present(cat, pull, PrFields::NONE)).await?;
+        let mut merge = Merge::of(view);
         merge.commit = Some(intent.result.clone());
         merge.method = Some(intent.method);
         merge.branch_deleted = branch_deleted;

@@ -51,13 +51,17 @@ impl Local {
             let expected = edit.expected_version.as_deref();
             let view = Action::op(Op::PrView).on(number);
             check_version(&self.pr(number), expected, &pull.tip, view)?;
-            let (snapshot, edited) = self.apply(&mut cat, &pull, edit, &by).await?;
+            // The parts are boxed, because a merge edits what is based on the merged branch.
+            let applied = self.apply(&mut cat, &pull, edit, &by);
+            let (snapshot, edited) = Box::pin(applied).await?;
             if edited == Edited::default() {
-                return self.unchanged(&mut cat, pull, "so already").await;
+                return Box::pin(self.unchanged(&mut cat, pull, "so already")).await;
             }
             let draft = NewEvent::new(PullEvent::Edited(Box::new(edited)), snapshot);
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                AppendOutcome::Done(_) => return self.after_write(&mut cat, number).await,
+                AppendOutcome::Done(_) => {
+                    return Box::pin(self.after_write(&mut cat, number)).await;
+                }
                 AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }
@@ -98,7 +102,7 @@ impl Local {
             self.check_branches(&s.head_branch, pull.head()?, base, &base_oid)
                 .await?;
             s.base_branch.clone_from(base);
-            self.check_no_duplicate(cat, &s, Some(pull.number)).await?;
+            Box::pin(self.check_no_duplicate(cat, &s, Some(pull.number))).await?;
             edited.base_branch = Some(base.clone());
         }
         if !edit.labels.is_empty() {

@@ -136,19 +136,18 @@ impl Local {
             s.state == PrState::Open && s.depends_on == Some(pull.number) && s.base_branch == *from
         };
         let mut found = Vec::new();
-        let scanned = self
-            .scan(cat, StateFilter::Open, on_top, |other| {
-                found.push(other.number);
-                ScanStep::Continue
-            })
-            .await;
+        let scan = self.scan(cat, StateFilter::Open, on_top, |other| {
+            found.push(other.number);
+            ScanStep::Continue
+        });
+        let scanned = Box::pin(scan).await;
         if let Err(e) = scanned {
             followed.warnings.push(warning_of(&e));
         }
         for number in found {
             let mut edit = EditPull::default();
             edit.base = Some(into.clone());
-            let edited = self.edit_pull(number, &edit).await;
+            let edited = Box::pin(self.edit_pull(number, &edit)).await;
             let shown = text::one_line(into);
             let name = format!("give #{number} the base branch '{shown}'");
             followed.steps.push(Step::new(name, edited.is_ok()));

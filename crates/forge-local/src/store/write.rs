@@ -128,8 +128,8 @@ impl EventStore {
         by: &CommitIdentity,
         draft: NewEvent,
     ) -> Result<AppendOutcome> {
-        self.attempt(cat, pull.clone(), Some(pull.tip.clone()), by, draft)
-            .await
+        let tip = Some(pull.tip.clone());
+        Box::pin(self.attempt(cat, pull.clone(), tip, by, draft)).await
     }
 
     async fn attempt(
