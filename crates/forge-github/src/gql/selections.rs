@@ -62,7 +62,7 @@ pub(crate) enum Branches {
 pub(crate) fn select_before_change(branches: Branches, comments: bool) -> String {
     let branches = match branches {
         Branches::None => "",
-        Branches::Head => "headRefName headRef { id target { oid } } baseRepository { ...OpenPulls }",
+        Branches::Head => "headRef { id target { oid } } baseRepository { ...OpenPulls }",
         Branches::Both => "headRef { id } baseRef { id }",
     };
     let newest = match comments {

@@ -102,7 +102,7 @@ impl GitHub {
             warnings.push(branch_kept(&error));
             return false;
         }
-        self.delete_head(pr, before, steps, warnings).await
+        self.delete_head(pr, before, branch, steps, warnings).await
     }
 
     /// Deletes the head branch in a separate request after the change. In one document, GitHub
@@ -111,6 +111,7 @@ impl GitHub {
         &self,
         pr: &PrId,
         before: &wire::Pull,
+        branch: &str,
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
     ) -> bool {
@@ -138,7 +139,7 @@ impl GitHub {
         let tip = tip.or_else(|| before.head_ref_oid.0.clone());
         let deleted = done
             .is_ok()
-            .then(|| DeletedBranch::new(&before.head_ref_name, tip.unwrap_or_default()));
+            .then(|| DeletedBranch::new(branch, tip.unwrap_or_default()));
         steps.push(Step::delete_head_branch(deleted));
         match done {
             Ok(_) => true,

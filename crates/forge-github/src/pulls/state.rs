@@ -78,8 +78,15 @@ impl GitHub {
             outcome.steps.push(Step::delete_head_branch(None));
             outcome.warnings.push(kept);
         } else if req.delete_branch {
-            self.delete_head(pr, &wire, &mut outcome.steps, &mut outcome.warnings)
-                .await;
+            let branch = outcome.value.head_branch.clone();
+            self.delete_head(
+                pr,
+                &wire,
+                &branch,
+                &mut outcome.steps,
+                &mut outcome.warnings,
+            )
+            .await;
         }
         Ok(outcome)
     }

@@ -1,5 +1,7 @@
 //! A field that is `null` means the same as a field that is missing.
 
+use std::time::Duration;
+
 use forge_core::{
     Checks, Issues, Labels, PageReq, PrId, PullRequests,
     model::{
@@ -7,7 +9,7 @@ use forge_core::{
         PullQuery, SetIssueState,
     },
 };
-use forge_tangled_world::{Fault, SpindleDouble};
+use forge_tangled_world::{Account, Fault, SpindleDouble};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -53,6 +55,21 @@ impl Corpus {
             spindle,
             pulls: [pull.id, other.id],
             issue,
+        }
+    }
+
+    /// Stores a record, and waits until the index has taken it in or refused it.
+    fn store(&self, account: &Account, uri: &str, record: &Value) {
+        let index = self.stage.world.index();
+        let refused = index.dropped().len();
+        let collection = uri.split('/').nth(3).unwrap();
+        let pds = self.stage.world.pds();
+        let (_, cid) = pds.put(&account.did, collection, key_of(uri), record.clone());
+        for _ in 0..40 {
+            if index.knows(uri).as_ref() == Some(&cid) || index.dropped().len() > refused {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -191,19 +208,22 @@ async fn null_record_field_is_read_as_missing() {
                 if pointer == "/$type" || pointer.contains("/patchBlob/") {
                     continue;
                 }
+                corpus.store(account, &uri, &record);
                 let mut shown = Vec::new();
                 for changed in [
                     with_null(&record, &pointer),
                     without_field(&record, &pointer),
                 ] {
-                    pds.put(&account.did, collection, key_of(&uri), changed);
+                    corpus.store(account, &uri, &changed);
                     shown.push(corpus.shown().await);
                 }
                 if shown[0] != shown[1] {
-                    differences.push(format!("{collection} {pointer}"));
+                    let lines = shown[0].lines().zip(shown[1].lines());
+                    let (null, missing) = lines.into_iter().find(|(a, b)| a != b).unwrap();
+                    differences.push(format!("{collection} {pointer}:\n{null}\n{missing}"));
                 }
             }
-            pds.put(&account.did, collection, key_of(&uri), record);
+            corpus.store(account, &uri, &record);
         }
     }
     assert!(differences.is_empty(), "{differences:#?}");
