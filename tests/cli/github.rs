@@ -523,7 +523,7 @@ fn update_of_branch_of_others_is_a_warning() {
     drop(seed);
     let update = ["pr", "update-branch", "1", R[0], R[1]];
     let said = hub.forge(&update).output().success().stderr_text();
-    let why = "'work' is a branch of github.localhost/octo/tools, and grace is the author";
+    let why = "'work' is a branch of github:github.localhost/octo/tools, and grace is the author";
     assert!(said.contains(why), "{said}");
 }
 
