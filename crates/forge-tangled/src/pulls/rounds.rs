@@ -196,7 +196,7 @@ fn since_head(old: &Patch, new: &Patch) -> SinceHead {
 /// ids are shortened, because git abbreviates them to different lengths.
 fn essence_of(mail: &PatchMail) -> Vec<u8> {
     let Signature { name, email, .. } = &mail.author;
-    let mut essence = format!("{name}\0{email}\0{}\0", mail.author.at.unix()).into_bytes();
+    let mut essence = format!("{name}\0{email}\0").into_bytes();
     for line in mail.diff.split_inclusive(|b| *b == b'\n') {
         match line.strip_prefix(b"index ") {
             Some(ids) => essence.extend(short_ids(ids)),
