@@ -152,8 +152,8 @@ fn status_does_not_satisfy_app_check() {
     assert_eq!(reported["status"], "unknown");
     assert_eq!(
         reported["evidence"],
-        "1 check(s) must be reported by an app, but were reported as commit statuses, which name \
-         no app: lint"
+        "1 check(s) must be reported by an app, and the app that reported them is not known (a \
+         commit status names none): lint"
     );
 }
 
