@@ -77,7 +77,12 @@ const ASSERTED: &[(&str, &str)] = &[
 ];
 
 /// Methods that send no request, because GitHub has no rounds and no records.
-const WITHOUT: &[&str] = &["listed_issues", "listed_pulls", "resubmit"];
+const WITHOUT: &[&str] = &[
+    "branch_is_protected",
+    "listed_issues",
+    "listed_pulls",
+    "resubmit",
+];
 
 /// Returns the text with which a test's source calls a method. Tests call the methods of
 /// [`forge_core::Repo`].

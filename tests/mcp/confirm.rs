@@ -649,14 +649,16 @@ fn shared_branch_update_needs_confirmation() {
         assert!(!world.git.log("main", "%s").contains("Evil"), "{era}");
         wire.call("pr_update_branch", update(2)).ok();
         assert!(world.git.log("main", "%s").contains("Evil"), "{era}");
-        // The tool asks no question before it updates a branch that is not the base of any pull
-        // request.
+        // A branch that is the base of no pull request still belongs to its author, who is another
+        // account.
         wire.asked.clear();
         world.propose("own", "Own", "");
         world.git.commit("main", "Last", &[("last.txt", Some("l"))]);
-        let number = 4;
-        wire.call("pr_update_branch", update(number)).ok();
-        without.call("pr_update_branch", update(number)).ok();
-        assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+        let args = json!({"number": 4});
+        without
+            .call("pr_update_branch", args.clone())
+            .fails("permission_denied");
+        wire.call("pr_update_branch", args).ok();
+        assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     }
 }

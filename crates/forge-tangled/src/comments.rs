@@ -17,7 +17,7 @@ use crate::{
     caps::{self, LIMITS},
     hints::comment_ids,
     ingest::Seen,
-    json_field::JsonField,
+    json_field::OptionalField,
     malformed, page,
     pulls::{record::TangledPull, status::Writers, view::LocatedPull},
     records::{self, NewRecord, Record},

@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 ///
 /// Servers and other clients write optional fields either way: a pull request of 2025 has
 /// `"patchBlob": null` beside its `patch`.
-pub(crate) trait JsonField {
+pub(crate) trait OptionalField {
     /// Returns the value of the field; `None` if it is missing or `null`.
     fn field(&self, name: &str) -> Option<&Value>;
 }
 
-impl JsonField for Value {
+impl OptionalField for Value {
     fn field(&self, name: &str) -> Option<&Value> {
         self.as_object()?.field(name)
     }
 }
 
-impl JsonField for Map<String, Value> {
+impl OptionalField for Map<String, Value> {
     fn field(&self, name: &str) -> Option<&Value> {
         self.get(name).filter(|value| !value.is_null())
     }

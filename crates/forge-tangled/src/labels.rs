@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Dialects, ShFields, Tangled,
-    json_field::JsonField,
+    json_field::OptionalField,
     lexicon,
     part_window::PartWindow,
     pulls::{list::is_unknown_owner, status::Writers, view::unread},

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::{
     Era, IndexFields, Tangled,
     hints::from_start,
-    json_field::JsonField,
+    json_field::OptionalField,
     malformed::Skipped,
     page_trail::{NextPage, PageTrail},
     part_window::PartWindow,

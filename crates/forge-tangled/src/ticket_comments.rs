@@ -12,7 +12,7 @@ use crate::{
     comments,
     hints::{AGAIN, comment_ids},
     inferred_names,
-    json_field::JsonField,
+    json_field::OptionalField,
     pulls::view::LocatedPull,
     records::{self, NewRecord, Record},
     repository::TangledRepository,

@@ -22,7 +22,7 @@ use crate::{
     caps::LIMITS,
     hints::{AGAIN, OTHER_HEAD},
     inferred_names::{self, Spelling},
-    json_field::JsonField,
+    json_field::OptionalField,
     knot::no_branch,
     knot_records::check_fields_kept,
     pulls::{

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::{
     Dialects, Tangled,
     hints::list_pulls,
-    json_field::JsonField,
+    json_field::OptionalField,
     malformed,
     patch::{Patch, has_too_many_parts},
     pulls::record::{Content, Round, TangledPull},

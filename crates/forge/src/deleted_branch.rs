@@ -1,7 +1,7 @@
 //! The command that brings a deleted branch back.
 
 use forge_core::{DeletedBranch, RepoId, RepoPath, text};
-use forge_git::{branch_problem, quoted};
+use forge_git::{branch_problem, command_line};
 
 /// Returns the git command that brings a branch of `repo` back. `remote` is the name of the remote
 /// of `repo` in the clone, if there is one.
@@ -13,11 +13,8 @@ pub fn restore_command(repo: &RepoId, remote: Option<&str>, branch: &DeletedBran
     match &repo.path {
         RepoPath::Dir(_) => restore_local_command(branch),
         _ => {
-            let remote = remote.map_or_else(|| "REMOTE".to_owned(), quoted);
-            format!(
-                "git push {remote} {}:refs/heads/{name}",
-                pasted_commit(branch)
-            )
+            let refs = format!("{}:refs/heads/{name}", pasted_commit(branch));
+            command_line(["git", "push", remote.unwrap_or("REMOTE"), refs.as_str()])
         }
     }
 }
@@ -25,11 +22,8 @@ pub fn restore_command(repo: &RepoId, remote: Option<&str>, branch: &DeletedBran
 /// Returns the git command that brings a branch of the clone back.
 #[must_use]
 pub fn restore_local_command(branch: &DeletedBranch) -> String {
-    format!(
-        "git branch {} {}",
-        pasted_name(&branch.name),
-        pasted_commit(branch)
-    )
+    let name = pasted_name(&branch.name);
+    command_line(["git", "branch", name, pasted_commit(branch)])
 }
 
 /// Returns the commit. A push of no commit would delete the branch, so a word stands for an unknown
@@ -41,11 +35,11 @@ fn pasted_commit(branch: &DeletedBranch) -> &str {
     }
 }
 
-fn pasted_name(name: &str) -> String {
+fn pasted_name(name: &str) -> &str {
     if branch_problem(name).is_some() || text::one_line(name) != name {
-        return "BRANCH".to_owned();
+        return "BRANCH";
     }
-    quoted(name)
+    name
 }
 
 #[cfg(test)]
@@ -73,7 +67,7 @@ mod tests {
         );
         assert_eq!(
             restore_command(&remote, Some("up stream"), &deleted("a;b")),
-            format!("git push 'up stream' {commit}:refs/heads/'a;b'")
+            format!("git push 'up stream' '{commit}:refs/heads/a;b'")
         );
         for odd in ["", "main", "$(id)", &commit[1..]] {
             let unknown = DeletedBranch::new("topic", odd);

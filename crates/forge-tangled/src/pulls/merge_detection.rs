@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::view::LocatedPull;
 use crate::{
     KnotAnswers, Tangled, applied,
-    json_field::JsonField,
+    json_field::OptionalField,
     patch::{self, Patch, PatchMail},
     repository::TangledRepository,
 };

@@ -3,7 +3,9 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning, is_full_oid};
 use serde_json::Value;
 
-use crate::{ShFields, cid, json_field::JsonField, records::Record, repository::TangledRepository};
+use crate::{
+    ShFields, cid, json_field::OptionalField, records::Record, repository::TangledRepository,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
