@@ -655,9 +655,6 @@ fn shared_branch_update_needs_confirmation() {
         world.propose("own", "Own", "");
         world.git.commit("main", "Last", &[("last.txt", Some("l"))]);
         let args = json!({"number": 4});
-        without
-            .call("pr_update_branch", args.clone())
-            .fails("permission_denied");
         wire.call("pr_update_branch", args).ok();
         assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
     }
