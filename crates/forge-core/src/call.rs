@@ -833,7 +833,7 @@ mod tests {
             assert!(was_refused && is_about_memory(&refused) && !is_spent(&refused));
             drop(held);
             assert!(kept(true, async { charge("two", 1024) }).await.0.is_ok());
-            // What was let go is not subtracted twice.
+            // Released memory is not subtracted twice.
             let held = charge("three", 1024).unwrap();
             let_go();
             drop(held);

@@ -60,10 +60,10 @@ fn kill_group(group: i32) {
     }
 }
 
-/// What a process does, which decides how it ends.
+/// Kind of process, which decides how the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessKind {
-    /// It only reads, or writes only objects.
+    /// A process that only reads, or writes only objects.
     Reader,
     /// It reads from a remote, and may ask for a passphrase at the terminal, which only the process
     /// group of `forge` can use.

@@ -14,7 +14,7 @@ const PREFIX_WIDTH: usize = 6;
 /// Lines of a terminal that a menu leaves free, apart from its question.
 const FREE_LINES: usize = 2;
 
-/// What a key does to a menu.
+/// Effect of a key on a menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MenuStep {
     /// The menu stays.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::PullRequest;
 use crate::{Error, Hint, PrKey, Precondition, Result, text};
 
-/// Whether the author of a pull request may push to the repository whose branch is its head.
+/// Right of a pull request's author to push to the repository of the head branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BranchClaim {
@@ -22,7 +22,7 @@ pub enum BranchClaim {
     Unproven,
     /// An event names another head branch than the event that opened the pull request.
     Redirected,
-    /// What decides could not be read, such as the list of the accounts that may push.
+    /// The deciding list could not be read, such as that of the accounts that may push.
     Unknown,
 }
 
