@@ -239,9 +239,9 @@ fn merged_pull_stays_merged() {
     }
     twins.same("pr comment 1 -b 'Still talking.'");
     twins.same("pr edit 1 -t 'Still naming.'");
-    twins.same_with("pr review 1 -c -b 'Too late.'", |_, run| {
-        run.env("GH_TOKEN", REVIEWER)
-    });
+    for line in ["pr review 1 -c -b 'Too late.'", "pr review 1 -a"] {
+        twins.same_with(line, |_, run| run.env("GH_TOKEN", REVIEWER));
+    }
     twins.same_state();
 }
 

@@ -312,7 +312,7 @@ fn create_with_rejected_push_opens_nothing() {
     world.git(&["commit", "--quiet", "--amend", "-m", "Another history"]);
     let before = pushed(&world);
     let out = world.fails(Tool::Forge, "pr create -t T -b B --push");
-    assert!(out.stderr_text().contains("was not pushed"), "{out:?}");
+    assert!(out.stderr_text().contains("not pushed: late"), "{out:?}");
     assert_eq!((pulls(&world), pushed(&world)), (0, before));
 }
 

@@ -160,17 +160,6 @@ fn empty_assignee_name_removes_no_account() {
 }
 
 #[test]
-fn verdict_on_merged_pull_is_refused_unlike_gh() {
-    for (tool, code) in [(Tool::Forge, 1), (Tool::Gh, 0)] {
-        let world = with_four();
-        world.command(tool, "pr merge 1 -m").ok();
-        let out = world.command_as(tool, REVIEWER, "pr review 1 -a").output();
-        assert_eq!(out.code, Some(code), "{out:?}");
-    }
-    listed("`pr review` refuses a verdict on a merged pull request");
-}
-
-#[test]
 fn diff_names_and_line_ends_differ_from_gh() {
     let world = World::new();
     let files = [

@@ -112,7 +112,6 @@ differences are intended.
 
 ### Reviewing, editing and merging
 
-- `pr review` refuses a verdict on a merged pull request.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads, and `pr view --comments` counts the open ones, on a pipe on stderr.
 - On GitHub `pr review --pending` keeps comments in your pending review, `--with-pending` submits it

@@ -137,6 +137,35 @@ async fn missing_repository_is_not_found() {
 }
 
 #[tokio::test]
+async fn protection_of_branch_is_read_or_unknown() {
+    let branch = |status, body| {
+        let answer = ResponseTemplate::new(status).set_body_json(body);
+        rest("GET /repos/octo/tools/branches/release%2F1", answer)
+    };
+    let script = Script::play(vec![
+        branch(200, json!({ "name": "release/1", "protected": true })),
+        branch(200, json!({ "name": "release/1", "protected": false })),
+        branch(404, json!({ "message": "Branch not found" })),
+        branch(
+            403,
+            json!({ "message": "Resource not accessible by integration" }),
+        ),
+        branch(200, json!({ "name": "release/1" })),
+    ])
+    .await;
+    for protected in [true, false, false] {
+        let read = script.repo.branch_is_protected("release/1").await;
+        assert_eq!(read.unwrap(), protected);
+    }
+    // An answer that does not tell is an error, and not the answer "no".
+    for code in ["permission_denied", "protocol"] {
+        let unread = script.repo.branch_is_protected("release/1").await;
+        assert_eq!(unread.unwrap_err().code(), code);
+    }
+    script.sent();
+}
+
+#[tokio::test]
 async fn forking_takes_one_request() {
     let made = json!({ "name": "tools-1", "owner": { "login": "mona" } });
     let script = Script::play(vec![

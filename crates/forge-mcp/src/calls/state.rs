@@ -252,7 +252,7 @@ impl ServerState {
             Ok(gate.trust(id))
         });
         let trust = trust.await?;
-        if trust.is_guarded() {
+        if trust == Trust::Guarded {
             self.check_borrowed_objects(id).await?;
         }
         let mut policy = self.policy(write);

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Action, AtUri, Capability, Error, Hint, Ingestion, Op, Outcome, Param, PrId, Precondition,
-    Result, Timestamp, Warning, is_expected_head,
+    Result, Timestamp, Warning, call, is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use futures::future;
@@ -156,6 +156,10 @@ impl Tangled {
         let collection = [kind.collection.as_str()];
         let [found] = self.list_in_accounts(collection, &accounts, about).await;
         if let Some(unread) = found.warnings.first() {
+            if call::time_left().is_some_and(|left| left.is_zero()) {
+                // The deadline ends the call, with its own error.
+                future::pending::<()>().await;
+            }
             return Err(unknown_state_error(uri, unread));
         }
         let writers = self.writers(repository).await;

@@ -264,7 +264,7 @@ async fn ten_thousand_records_are_read_over_cursors() {
         .view(&good.id, PrFields::NONE)
         .await
         .unwrap();
-    let told = |w: &forge_core::Warning| w.message.contains("more than 10000 links to");
+    let told = |w: &forge_core::Warning| w.message.contains("there are more than 10000");
     assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
 }
 
