@@ -20,7 +20,7 @@ pub(crate) use crate::knot_records::{altered_record_error, unread_write_error};
 use crate::{
     Dialects, Tangled,
     caps::LIMITS,
-    hints::{AGAIN, OTHER_HEAD},
+    hints::{AGAIN, OTHER_HEAD, another_round_hint},
     inferred_names::{self, Spelling},
     json_field::OptionalField,
     knot::no_branch,
@@ -231,6 +231,19 @@ impl Tangled {
                 why,
                 format!("{} is not open", pull.record.uri),
             ));
+        }
+        // A view leaves out the round of another account; see `tickets::author_of`.
+        if self.session.viewer().await?.identity.did != pull.author() {
+            let author = self.identities.name_of(pull.author()).await;
+            let kind = ErrorKind::PermissionDenied {
+                missing: Vec::new(),
+                sso_url: None,
+            };
+            let message = format!(
+                "{uri} is the pull request of {author}, and a round of another account does not \
+                 count"
+            );
+            return Err(Error::new(kind, message).with_hint(another_round_hint(uri)));
         }
         let fork = match pull.fork(repository) {
             Some(source) => Some(self.fork_of_source(source, repository.era).await?),

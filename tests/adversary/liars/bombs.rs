@@ -137,7 +137,6 @@ fn long_events_need_little_memory() {
     let (code, said) = measure(&scratch, &git, &["pr", "view", "1", "--comments"]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("the events of pull request #1"), "{said}");
-    measure(&scratch, &git, &["pr", "context", "1"]);
 }
 
 #[test]
@@ -147,7 +146,6 @@ fn long_commit_messages_need_little_memory() {
     add_commits(&git, 40, &"x".repeat(6 * MIB));
     let view = ["pr", "view", "1", "--json", "commits"];
     assert!(measure(&scratch, &git, &view).1.contains("32 MiB"));
-    measure(&scratch, &git, &["pr", "context", "1"]);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use forge_core::{
 use super::{binary, is_lower_hex};
 
 /// File modes of git: files, links and submodules.
-const MODES: [u32; 4] = [0o100_644, 0o100_755, 0o120_000, 0o160_000];
+const MODES: [u32; 4] = [0o100_644, 0o100_755, 0o120_000, SUBMODULE];
+const SUBMODULE: u32 = 0o160_000;
 /// The type of a file, as part of its mode.
 const TYPE_OF_MODE: u32 = 0o170_000;
 /// Least number of digits to which git shortens an id.
@@ -48,6 +49,10 @@ pub(super) fn check_file(file: &FileDiff<'_>, content_left: &mut u64) -> Result<
     });
     match body {
         None => Err(OTHER_HEADER),
+        Some(_) if is_submodule(header) && header.ids.is_some() => {
+            check_hunks(file)?;
+            check_submodule(file)
+        }
         Some(body) if !body.is_empty() => {
             let blocks = body.strip_prefix(b"GIT binary patch\n");
             let blocks = blocks.filter(|_| !has_hunks);
@@ -122,6 +127,34 @@ fn check_ids(header: &FileHeader) -> Result<(), &'static str> {
 
 pub(super) fn is_zero(id: &str) -> bool {
     id.bytes().all(|b| b == b'0')
+}
+
+fn is_submodule(header: &FileHeader) -> bool {
+    let mut modes = [header.old_mode, header.new_mode].into_iter().flatten();
+    modes.any(|mode| mode == SUBMODULE)
+}
+
+/// Checks that a submodule has the commits of its `index` line as its only content. git takes the
+/// first line of each side, and ignores the others.
+fn check_submodule(file: &FileDiff<'_>) -> Result<(), &'static str> {
+    const OTHER_CONTENT: &str = "a submodule with other content than its commit";
+    let (Some((old, new)), [hunk]) = (&file.header.ids, &*file.hunks) else {
+        return Err(OTHER_CONTENT);
+    };
+    let mut lines = hunk.raw.split_inclusive(|b| *b == b'\n').skip(1);
+    let sides: [(&[u8], _); 2] = [(b"-Subproject commit ", old), (b"+Subproject commit ", new)];
+    for (start, id) in sides.into_iter().filter(|(_, id)| !is_zero(id)) {
+        let line = lines.next().unwrap_or_default();
+        let commit = line.strip_prefix(start);
+        let commit = commit.and_then(|rest| rest.strip_suffix(b"\n"));
+        let is_named = |oid: &[u8]| {
+            matches!(oid.len(), 40 | 64) && is_lower_hex(oid) && oid.starts_with(id.as_bytes())
+        };
+        if !commit.is_some_and(is_named) {
+            return Err(OTHER_CONTENT);
+        }
+    }
+    lines.next().map_or(Ok(()), |_| Err(OTHER_CONTENT))
 }
 
 /// Checks a file without hunks and without binary content.

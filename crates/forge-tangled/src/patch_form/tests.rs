@@ -86,6 +86,42 @@ fn text_after_the_last_file_is_not_shown() {
 }
 
 #[test]
+fn submodule_with_other_content_is_a_fault() {
+    let (one, two) = ("1".repeat(40), "2".repeat(40));
+    let moved = format!(
+        "diff --git a/m b/m\nindex 1111111..2222222 160000\n--- a/m\n+++ b/m\n@@ -1 +1 @@\n\
+         -Subproject commit {one}\n+Subproject commit {two}\n"
+    );
+    let end = format!("{two}\n");
+    assert_refused(
+        &moved,
+        &[
+            ("+1 @@", "+1,2 @@"),
+            (&end, &format!("{two}0\n")),
+            (&end, &format!("{two} \n")),
+            (&end, &format!("{end}\\ No newline at end of file\n")),
+            ("+Subproject", "+subproject"),
+            ("..2222222", "..3333333"),
+        ],
+    );
+    let added = format!(
+        "diff --git a/m b/m\nnew file mode 160000\nindex 0000000..2222222\n--- /dev/null\n\
+         +++ b/m\n@@ -0,0 +1 @@\n+Subproject commit {two}\n"
+    );
+    let more = format!("+1,2 @@\n+Subproject commit {two}\n+evil\n");
+    assert_refused(
+        &added,
+        &[
+            (&format!("+1 @@\n+Subproject commit {two}\n"), &more),
+            (
+                "--- /dev/null\n+++ b/m\n@@ -0,0 +1 @@\n+Subproject commit",
+                "GIT binary patch",
+            ),
+        ],
+    );
+}
+
+#[test]
 fn blank_line_in_file_header_is_a_fault() {
     const HUNK: &str = "--- a/x\n+++ b/x.snap\n@@ -1 +1 @@\n-x\n+y\n";
     for verb in ["copy", "rename"] {

@@ -67,9 +67,21 @@ async fn fork_branch_is_opened_and_resubmitted() {
     assert_eq!(round.value.head_oid, Some(head));
     assert_eq!(round.value.rounds, Some(2));
 
+    // A round of another account would not count, so it is not sent.
+    fork.git.commit("topic", "Add c", &[("c", Some("1\n"))]);
+    let own = stage.tangled(&stage.alice);
+    let e = own.resubmit(&made.id, &Resubmit::default()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "permission_denied", "{e:?}");
+    assert!(e.message().contains("of carol.test, and a round"), "{e:?}");
+    let patches = stage
+        .world
+        .knot()
+        .records(&repo.did, "org.tangled.review.patch");
+    assert_eq!(patches.len(), 2);
+
     // A branch of the same name in the repository itself is another branch.
     repo.git.commit("topic", "Add c", &[("c", Some("1\n"))]);
-    let own = stage.tangled(&stage.alice);
     assert!(
         own.create(&id, &CreatePull::new("topic", "Own"))
             .await
