@@ -568,7 +568,7 @@ fn parse_address(from: &str) -> (String, String) {
 
 /// Removes the quotes of an address, and the backslashes inside quotes and comments
 /// (`unquote_quoted_pair`).
-fn unquote_address(text: &str) -> String {
+pub(crate) fn unquote_address(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_quoted = false;
     let mut comments = 0_usize;

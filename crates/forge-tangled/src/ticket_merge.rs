@@ -114,10 +114,14 @@ impl Tangled {
             }
             Rebased::Onto(tip) => (tip, false),
         };
-        if let Some(merge) = find_lost_merge(&git, &before.hash, head, &tip).await? {
-            return Err(incomplete_merge_error(located, &merge));
-        }
-        if !earlier {
+        if earlier {
+            // The branch may have changed the round's lines since, so a merge of branch and round
+            // would prove nothing.
+            if let Some(merge) = git.find_evil_merge(&before.hash, head).await? {
+                return Err(incomplete_merge_error(located, &merge));
+            }
+        } else {
+            check_rebase_result(&git, located, [&before.hash, head, &tip]).await?;
             check_every_commit_shown(&git, clone, pull, &before.hash, head).await?;
             self.ticket_as_read(located).await?;
             self.push(&git, clone, located, &before, &tip).await?;
@@ -205,8 +209,7 @@ impl Tangled {
         let git = Git::at(&clone.dir).with_trust(clone.trust);
         fetch(&git, clone, located, &base, head).await?;
         let base = &base.hash;
-        Ok(has_landed(&git, base, head).await?
-            && find_lost_merge(&git, base, head, base).await?.is_none())
+        Ok(has_landed(&git, base, head).await? && git.find_evil_merge(base, head).await?.is_none())
     }
 
     /// Refuses a merge if a round was added since the ticket was read. Neither the unseen round nor
@@ -548,15 +551,20 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
-/// Returns the newest merge commit of a round if a rebase loses changes of the round's merge
-/// commits. A merge commit can change files by itself. `made` is the result of the rebase: the
-/// round's other commits on top of `base`. If changes were lost, its content differs from that of a
-/// merge of the round into `base`.
-async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
-    if made == base {
-        // The rebase added no commit. The branch may have changed the round's lines since, so a
-        // merge of branch and round would prove nothing.
-        return git.find_evil_merge(base, head).await;
+/// Refuses a rebase whose result differs from a merge of the round, whose changes a diff shows. A
+/// rebase leaves merge commits out, which can change files by themselves. It also leaves out a
+/// commit that the branch has too; if a later commit takes its change back, the rebase takes back
+/// what the branch has.
+async fn check_rebase_result(
+    git: &Git,
+    located: &LocatedPull,
+    [base, head, made]: [&str; 3],
+) -> Result<()> {
+    if let Merged::Clean(tree) = git.merge_trees(base, head, false).await? {
+        let has = git.cat_file().info(&format!("{made}^{{tree}}")).await?;
+        if has.is_some_and(|has| has.oid == tree) {
+            return Ok(());
+        }
     }
     let range = format!("{base}..{head}");
     let merges = [
@@ -568,17 +576,13 @@ async fn find_lost_merge(git: &Git, base: &str, head: &str, made: &str) -> Resul
     ];
     let newest = git.run_ok(merges).await?;
     let newest = String::from_utf8_lossy(newest.trim_ascii()).into_owned();
-    if newest.is_empty() {
-        return Ok(None);
+    if !newest.is_empty() {
+        return Err(incomplete_merge_error(located, &newest));
     }
-    let is_whole = match git.merge_trees(base, head, false).await? {
-        Merged::Clean(tree) => {
-            let has = git.cat_file().info(&format!("{made}^{{tree}}")).await?;
-            has.is_some_and(|has| has.oid == tree)
-        }
-        Merged::Conflicts(_) => false,
-    };
-    Ok((!is_whole).then_some(newest))
+    let uri = &located.pull.record.uri;
+    let message =
+        format!("a rebase of {uri} brings other changes than its diff shows; nothing was changed");
+    Err(Error::precondition(Precondition::Rule, message).with_hint(rebase_first(uri)))
 }
 
 async fn rebased(git: &Git, before: &KnotBranch, head: &str) -> Result<Rebased> {

@@ -226,7 +226,7 @@ impl Local {
         };
         let (result, bases) = tokio::join!(make, self.merge_bases_of(pull));
         let (result, bases) = (result?, bases.ok());
-        if method == MergeMethod::Rebase && matches!(bases, Some(MergeBases::Several { .. })) {
+        if method == MergeMethod::Rebase {
             self.check_shown_result(cat, pull, &result).await?;
         }
         Ok(MergeIntent {
@@ -241,8 +241,9 @@ impl Local {
         })
     }
 
-    /// Refuses a rebase that brings other changes than the diff shows. With several merge bases,
-    /// the diff shows the result of a merge.
+    /// Refuses a rebase that brings other changes than a merge, which the diff shows. A rebase
+    /// leaves out a commit that the base has too; if a later commit takes its change back, the
+    /// rebase takes back what the base has.
     async fn check_shown_result(
         &self,
         cat: &mut CatFile,
@@ -260,8 +261,8 @@ impl Local {
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "cannot rebase #{}: head and base were merged into each other, and a rebase brings \
-                 other changes than the diff shows; nothing was changed",
+                "cannot rebase #{}: a rebase brings other changes than the diff shows; nothing was \
+                 changed",
                 pull.number
             ),
         )

@@ -160,6 +160,32 @@ async fn rebase_with_other_result_than_shown_is_refused() {
     assert_eq!(repo.git(&["show", "main:extra"]), "a guard");
 }
 
+/// As above, with one merge base: the diff leaves the guard out, and a rebase would delete it.
+#[tokio::test]
+async fn rebase_that_takes_back_change_of_base_is_refused() {
+    let repo = Repo::new();
+    repo.git(&["switch", "--quiet", "--create", "topic"]);
+    repo.write("extra", "a guard\n");
+    repo.commit("add the guard");
+    repo.git(&["rm", "--quiet", "extra"]);
+    repo.write("docs", "a line\n");
+    repo.commit("docs");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.write("extra", "a guard\n");
+    repo.commit("add the same guard");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    assert_eq!(changed_paths(&local).await, ["docs"]);
+    let before = repo.oid("main");
+    let refused = rebase(&local).await.unwrap_err();
+    let message = refused.message();
+    assert!(
+        message.contains("brings other changes than the diff shows"),
+        "{refused}"
+    );
+    assert_eq!(repo.oid("main"), before);
+}
+
 #[tokio::test]
 async fn diff_of_conflicting_criss_cross_warns() {
     let repo = criss_cross();

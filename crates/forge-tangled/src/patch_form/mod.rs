@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{diff, model::FileStatus};
 
-use crate::patch::{MailParts, decode_header, split_diff, split_mails};
+use crate::patch::{MailParts, decode_header, split_diff, split_mails, unquote_address};
 
 /// Author of a mail in which pine keeps its own data. `git am` skips such a mail.
 const SKIPPED_AUTHOR: &str = "Mail System Internal Data";
@@ -262,12 +262,27 @@ fn check_author(mail: &MailParts<'_>) -> Result<(), &'static str> {
         if !is_complete {
             return Err("an author or a subject in an encoding other than UTF-8");
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
-        if is_author && words.join(" ").contains(SKIPPED_AUTHOR) {
+        if !is_author {
+            continue;
+        }
+        let name = printed_name(&text).ok_or("an author in a form that git does not print")?;
+        let words: Vec<&str> = name.split_whitespace().collect();
+        if words.join(" ").contains(SKIPPED_AUTHOR) {
             return Err("a mail that git skips, because of its author");
         }
     }
     Ok(())
+}
+
+/// Returns the name of an author that has the form in which git prints it: a name, which is quoted
+/// as a whole or not at all, and an address in angle brackets. `git am` also takes a name from the
+/// text around and after an address, and from partial quotes.
+fn printed_name(author: &str) -> Option<String> {
+    let (name, address) = author.trim().strip_suffix('>')?.rsplit_once('<')?;
+    let name = name.trim();
+    let is_quoted = name.len() > 1 && name.starts_with('"') && name.ends_with('"');
+    let is_plain = !address.contains(['>', '"', ' ']) && !name.contains(['<', '>']);
+    (is_plain && (is_quoted || !name.contains('"'))).then(|| unquote_address(name))
 }
 
 /// Checks the files of a diff, and that each side of a path occurs once. Otherwise the changes of

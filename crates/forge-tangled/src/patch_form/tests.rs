@@ -380,6 +380,12 @@ fn mail_that_git_skips_is_a_fault() {
         "m@example.com (Mail System Internal Data)",
         "=?UTF-8?q?Mail_System_Internal_Data?= <m@example.com>",
         "\"Mail System Internal Data\" <m@example.com>",
+        "Mail System <m@example.com> Internal Data",
+        "\"Mail System\" Internal Data <m@example.com>",
+        "Mail \"System Internal\" Data <m@example.com>",
+        "<m@example.com> Mail System Internal Data",
+        "Ada <ada@example.com> and others",
+        "ada@example.com",
         "=?UTF-7?q?Mail?= <m@example.com>",
         "=?UTF-8?q?Ren=E9?= <m@example.com>",
     ] {
@@ -387,6 +393,14 @@ fn mail_that_git_skips_is_a_fault() {
         assert!(check(&mail).is_some(), "{author}");
         let inner = MAIL.replace("Why.\n", &format!("From: {author}\n\nWhy.\n"));
         assert!(check(&inner).is_some(), "{author}");
+    }
+    for author in [
+        "\"Ada \\\"A.\\\" Lovelace\" <ada@example.com>",
+        "=?UTF-8?q?Ren=C3=A9?= <rene@example.com>",
+        "<ada@example.com>",
+    ] {
+        let mail = MAIL.replace("Ada <ada@example.com>", author);
+        assert_eq!(check(&mail), None, "{author}");
     }
     let subject = "=?UTF-8?q?What_is_=3D=3Futf-8=3F?=";
     assert_eq!(

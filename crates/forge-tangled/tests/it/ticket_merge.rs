@@ -146,6 +146,29 @@ async fn newest_round_by_date_alone_needs_expected_head() {
 }
 
 #[tokio::test]
+async fn rebase_that_takes_back_change_of_base_is_refused() {
+    let ground = Ground::new().await;
+    let git = &ground.repo.git;
+    // The base has the same change as a commit of the round, which a later commit takes back.
+    for branch in ["main", "topic"] {
+        git.commit(branch, "Check", &[("check", Some("on\n"))]);
+    }
+    git.commit("topic", "Add c", &[("check", None), ("c", Some("1\n"))]);
+    let round = ground.forge.resubmit(&ground.pr, &Resubmit::default());
+    round.await.unwrap();
+    let before = git.oid("main");
+    let e = ground.forge.merge(&ground.pr, &ground.req()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    assert!(
+        e.message()
+            .contains("brings other changes than its diff shows"),
+        "{e:?}"
+    );
+    assert_eq!((git.oid("main"), ground.state().as_str()), (before, "open"));
+}
+
+#[tokio::test]
 async fn merge_with_delete_branch_is_refused_before_push() {
     let ground = Ground::new().await;
     let before = ground.subjects();
