@@ -272,7 +272,7 @@ impl Tangled {
     /// incomplete. The error is that of an index that is down, so that callers use another source.
     pub(crate) fn check_ingested<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
         let mut names = collections.into_iter();
-        match names.find(|name| self.settings.not_ingested(name).is_some()) {
+        match names.find(|name| self.settings.ingested.lacks(name)) {
             None => Ok(()),
             Some(name) => {
                 let why = format!("this index does not ingest {name}");

@@ -344,6 +344,7 @@ impl Tangled {
                 Ingestion::Pending {
                     uri: None,
                     waited: Duration::ZERO,
+                    doubt: None,
                 }
             }
         };

@@ -7,7 +7,7 @@ use forge_core::{
         SubjectKind,
     },
 };
-use forge_tangled::{Dialects, TangledSettings, not_ingested_in};
+use forge_tangled::{Dialects, IngestedCollections, TangledSettings};
 use forge_tangled_world::PdsOptions;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ async fn references_of_records_are_links_in_both_directions() {
     assert!(said(&found.warnings, "comments elsewhere"), "{found:?}");
     // The client does not trust the states of an index that ingests none.
     let old = TangledSettings {
-        not_ingested: not_ingested_in("2026-06", &Dialects::default()),
+        ingested: IngestedCollections::at("2026-06", &Dialects::default()),
         ..stage.settings()
     };
     let forge = stage.tangled_with(old, Some(&stage.alice));
