@@ -421,8 +421,8 @@ impl Tangled {
             .without_index(repository, list.collections, &list.targets, down)
             .await;
         let is_ours = |record: &Record| {
-            let mut targets = list.targets.iter().filter_map(|field| field.of(record));
-            targets.any(|target| repository.is_target(target))
+            let target = TargetField::find(&list.targets, record);
+            target.is_some_and(|target| repository.is_target(target))
         };
         let names = &self.settings.dialects;
         let records = found.records.into_iter().filter(is_ours);
