@@ -513,13 +513,15 @@ impl Tangled {
         Home {
             id: repository.id.clone(),
             names: names.into_iter().chain(did).collect(),
-            hosts: self
-                .settings
-                .dialects
-                .in_locators(Hosts::builtin())
-                .with(host, ForgeKind::TANGLED)
-                .with_default_host(host),
+            hosts: self.text_hosts(),
         }
+    }
+
+    /// Returns the hosts that a text of this host can name.
+    pub(crate) fn text_hosts(&self) -> Hosts {
+        let host = &self.settings.host;
+        let hosts = self.settings.dialects.in_locators(Hosts::builtin());
+        hosts.with(host, ForgeKind::TANGLED).with_default_host(host)
     }
 }
 

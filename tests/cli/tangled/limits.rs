@@ -30,7 +30,7 @@ fn dry_run_tells_index_limit_and_writes_nothing() {
     ] {
         date(&t, of);
         let said = t
-            .create("topic", &["--dry-run"])
+            .create(of, &["--dry-run"])
             .output()
             .success()
             .stderr_text();

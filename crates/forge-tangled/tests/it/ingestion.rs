@@ -891,3 +891,69 @@ async fn index_limits_hold_only_where_an_index_is_needed() {
     assert!(none.is_empty());
     assert_eq!(asked(), before, "nobody is asked");
 }
+
+/// After a repository got another record, older at-uris name nothing. The DID beside them decides.
+#[tokio::test]
+async fn stale_at_uri_beside_a_did_is_ignored() {
+    let stage = Stage::new();
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let (did, stale) = (
+        &stage.repo.did,
+        format!("at://{alice}/sh.tangled.repo/3liuighjy2h22"),
+    );
+    let issue = json!({"repo": stale, "repoDid": did, "title": "Older", "createdAt": ""});
+    let (issue, _) = pds.add(alice, ISSUE, issue);
+    let pull = json!({
+        "title": "Older", "createdAt": "2025-12-09T20:45:35Z", "patch": "p",
+        "target": {"repo": stale, "repoDid": did, "branch": "main"},
+        "source": {"repo": stale, "branch": "topic"},
+    });
+    let (pull, _) = pds.add(alice, PULL, pull);
+    let forge = stage.tangled(&stage.bob);
+    let found = forge
+        .issue_of_record(&AtUri::parse(&issue).unwrap())
+        .await
+        .unwrap();
+    let fields = forge_core::model::IssueFields::NONE;
+    assert_eq!(forge.issue(&found, &fields).await.unwrap().title, "Older");
+    let found = forge
+        .pull_of_record(&AtUri::parse(&pull).unwrap())
+        .await
+        .unwrap();
+    let view = forge.view(&found, Default::default()).await.unwrap();
+    assert!(!view.is_cross_repository(), "{:?}", view.head_repo);
+    // The backlinks name the account by the DID.
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.bob);
+    let page = forge_core::PageReq::first(10);
+    let query = forge_core::model::IssueQuery::default();
+    let issues = forge.issues(&stage.id(), &query, page).await.unwrap().items;
+    assert_eq!(
+        issues.iter().map(|it| &it.title).collect::<Vec<_>>(),
+        ["Older"]
+    );
+}
+
+#[tokio::test]
+async fn collaborator_record_with_stale_at_uri_counts() {
+    let stage = Stage::new();
+    let made = create(&stage, stage.settings()).await.value;
+    let carol = stage
+        .world
+        .pds()
+        .account("carol.test", crate::stage::PASSWORD);
+    let gone = Fault::gateway(503).on("sh.tangled.repo.listCollaborators");
+    stage.world.knot().host().fault(gone.always());
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let stale = format!("at://{alice}/sh.tangled.repo/3liuighjy2h22");
+    for (repo_did, may) in [("did:plc:another", false), (stage.repo.did.as_str(), true)] {
+        let record = json!({
+            "repo": stale, "repoDid": repo_did, "subject": carol.did,
+            "createdAt": "2025-05-01T00:00:00Z",
+        });
+        pds.add(alice, "sh.tangled.repo.collaborator", record);
+        let forge = stage.tangled(&carol);
+        let closed = forge.close(&made.id, &CloseReq::default()).await;
+        assert_eq!(closed.is_ok(), may, "{repo_did}: {closed:?}");
+    }
+}
