@@ -558,6 +558,44 @@ fn record_unknown_to_old_index_has_recovery() {
 }
 
 #[test]
+fn index_limit_is_told_before_the_merge() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n",
+    );
+    let mut wire = impatient_server(&t);
+    let status = wire.call("forge_status", json!({"repo": WIDGET})).ok();
+    let limits = &status.data()["repository"]["index_limits"];
+    assert_eq!(limits[0]["collection"], STATUS);
+    assert_eq!(limits[0]["support"], "not_ingested");
+    let instead = "close, reopen or mark it as merged on its web page";
+    assert_eq!(limits[0]["instead"], instead);
+    status.says(&format!(
+        "index, not_ingested: {STATUS}: the record is stored on your server"
+    ));
+    wire.user = User::Declines;
+    let args = json!({"repo": WIDGET, "number": uri});
+    wire.call("pr_merge", args).fails("cancelled");
+    let close = json!({"repo": WIDGET, "number": uri, "state": "closed", "delete_branch": true});
+    wire.call("pr_set_state", close).fails("cancelled");
+    for asked in &wire.asked {
+        assert!(
+            asked.contains(&format!("does not ingest {STATUS}")),
+            "{asked}"
+        );
+        assert!(asked.contains(instead), "{asked}");
+    }
+    assert_eq!(wire.asked.len(), 2);
+    assert_eq!(
+        t.world.pds().records(&t.alice.did, STATUS).len(),
+        1,
+        "nothing was written"
+    );
+}
+
+#[test]
 fn dropped_record_has_a_reason() {
     let t = Tangled::new();
     // The patch of a round has to be compressed with gzip.

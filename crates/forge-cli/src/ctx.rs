@@ -2,7 +2,7 @@ use std::{borrow::Cow, env, path::PathBuf, sync::Arc, time::Duration};
 
 use forge::{Config, Forges, WorkingCopy};
 use forge_core::{
-    Error, Locator, Policy, Repo, RepoId, RepoPath, Result, Trust, Warning, locator,
+    Error, Locator, Op, Policy, Repo, RepoId, RepoPath, Result, Trust, Warning, locator,
     model::{HeadRef, LocalClone},
 };
 use forge_git::{Git, GitConfig, WorkingDir};
@@ -125,11 +125,21 @@ impl Ctx {
     /// The errors of [`Self::forges`].
     pub fn policy(&self) -> Result<Policy> {
         let verbose = self.global.verbose > 0;
-        let progress = Progress::new(self.ui.err_is_tty(), verbose, self.ui.writes());
+        let progress = Progress::new(verbose, self.ui.clone());
         let mut policy = self.forges()?.policy();
         policy.observer = Some(Arc::new(progress));
         policy.trust = Trust::Person;
         Ok(policy)
+    }
+
+    /// Prints which records of an operation the index of the forge may not show. A failure to find
+    /// out is left to the operation.
+    pub async fn warn_of_index(&self, repo: &Repo, op: Op, has_labels: bool) {
+        for limit in repo.index_limits().await.unwrap_or_default() {
+            if limit.concerns(op, has_labels) {
+                self.ui.warn_of_index_limit(&limit);
+            }
+        }
     }
 
     /// Returns the repository of `-R`, or that of the working directory.

@@ -10,8 +10,8 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{
     Attachments, Capabilities, Capability, Checks, Client, Cursor, Error, ErrorKind, Forge,
-    ForgeInfo, ForgeKind, Issues, Labels, Limits, Noun, Outcome, Page, PageReq, Policy, PrId,
-    PullRequests, Quota, Repo, RepoId, Repos, Result, Reviews, SentRequest, Support, WebPage,
+    ForgeInfo, ForgeKind, IndexLimit, Issues, Labels, Limits, Noun, Outcome, Page, PageReq, Policy,
+    PrId, PullRequests, Quota, Repo, RepoId, Repos, Result, Reviews, SentRequest, Support, WebPage,
     call::requested,
     model::{
         Actor, Attachment, BaseRule, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport,
@@ -175,6 +175,10 @@ impl Repos for StubForge {
     }
 
     async fn repo(&self, _: &RepoId) -> Result<RepoInfo> {
+        unused()
+    }
+
+    async fn index_limits(&self, _: &RepoId) -> Result<Vec<IndexLimit>> {
         unused()
     }
 

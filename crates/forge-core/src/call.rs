@@ -23,8 +23,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    Action, Arg, Error, ErrorKind, Hint, NamedAccounts, Observer, Param, Policy, Result, Retry,
-    SentRequest, Warning,
+    Action, Arg, Error, ErrorKind, Hint, IndexLimit, NamedAccounts, Observer, Param, Policy,
+    Result, Retry, SentRequest, Warning,
 };
 
 /// Memory limit for what one call reads, in bytes: answers of servers ([`hold`]), objects and output
@@ -663,6 +663,15 @@ pub fn rate_limited(host: &str, wait: Duration) {
     with_current_call(|call| {
         if let Some(observer) = &call.observer {
             observer.rate_limited(host, wait);
+        }
+    });
+}
+
+/// Reports, before a write, that an index does not ingest the records of the write.
+pub fn index_limited(limit: &IndexLimit) {
+    with_current_call(|call| {
+        if let Some(observer) = &call.observer {
+            observer.index_limited(limit);
         }
     });
 }

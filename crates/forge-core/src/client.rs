@@ -8,8 +8,8 @@ use std::{
 use tracing::Instrument;
 
 use crate::{
-    Capability, Error, ErrorKind, Forge, Limits, Outcome, Page, PageReq, PrId, RepoId, Result,
-    Support, Timestamp, Trust, Warning, WebPage,
+    Capability, Error, ErrorKind, Forge, IndexLimit, Limits, Outcome, Page, PageReq, PrId, RepoId,
+    Result, Support, Timestamp, Trust, Warning, WebPage,
     call::CallState,
     deadline::{timed_out, within_deadline},
     model::{
@@ -47,6 +47,8 @@ pub trait Observer: Send + Sync {
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
     /// Called when a call pauses because `host` limits the rate of requests.
     fn rate_limited(&self, host: &str, wait: Duration);
+    /// Called before a write whose records an index is known not to ingest.
+    fn index_limited(&self, _limit: &IndexLimit) {}
     /// Called after a request was sent and its answer arrived or was lost.
     fn requested(&self, _request: &SentRequest<'_>) {}
 }
@@ -430,6 +432,16 @@ impl Repo {
         self.client
             .run(Op::RepoView, &self.id, vec![], || {
                 self.forge().repo(&self.id)
+            })
+            .await
+    }
+
+    /// Returns the kinds of records that the index of the forge may not show. Empty for a forge that
+    /// itself shows what it stores.
+    pub async fn index_limits(&self) -> Result<Vec<IndexLimit>> {
+        self.client
+            .run(Op::RepoView, &self.id, vec![], || {
+                self.forge().index_limits(&self.id)
             })
             .await
     }

@@ -21,7 +21,7 @@ use std::{collections::BTreeSet, fmt, num::NonZeroUsize};
 use async_trait::async_trait;
 
 use crate::{
-    Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
+    Capabilities, ForgeKind, IndexLimit, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
         Actor, Attachment, BaseRules, BoardId, Branch, Check, CheckLog, ChecksReport, CloseReq,
         Comment, CommentId, Commit, ContentsReq, CreatePull, Diff, DiffReq, EditIssue, EditPull,
@@ -96,6 +96,16 @@ pub trait Repos: Send + Sync {
     /// # Errors
     /// `not_found` if the repository does not exist or the viewer may not see it.
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo>;
+
+    /// Returns the kinds of records that the index of this forge may not show to others.
+    ///
+    /// # Behavior
+    /// - Empty if the forge itself shows what it stores, and if nothing is known about its index.
+    /// - The index is not asked.
+    ///
+    /// # Errors
+    /// The errors of [`Repos::repo`].
+    async fn index_limits(&self, repo: &RepoId) -> Result<Vec<IndexLimit>>;
 
     /// Returns a page of branches with their head commits, sorted by name.
     ///

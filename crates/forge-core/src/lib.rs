@@ -21,6 +21,7 @@ mod forge;
 pub mod glob;
 mod head;
 mod hint;
+mod index_limit;
 pub mod limits;
 pub mod locator;
 pub mod markdown;
@@ -52,6 +53,7 @@ pub use head::{
     check_expected_base, check_expected_head, head_moved, is_expected_head, is_full_oid,
 };
 pub use hint::{Action, Arg, Call, Hint, Param};
+pub use index_limit::{IndexLimit, IndexSupport};
 pub use limits::Limits;
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};

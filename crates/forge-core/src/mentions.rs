@@ -156,6 +156,31 @@ pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
         .collect()
 }
 
+/// Returns the issues that a merge by forge closes on a forge that closes none itself, each once:
+/// those that follow a closing keyword in the description of a pull request of `repo`, by number,
+/// by the URL of their page, or by the at-uri of their record.
+#[must_use]
+pub fn closing_issues(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<IssueId> {
+    let own = |key| IssueId {
+        repo: repo.clone(),
+        key,
+    };
+    let named = mentions(text, hosts, &mut Vec::new()).into_iter();
+    let ids = named
+        .filter(|mention| mention.closes)
+        .filter_map(|mention| {
+            Some(match mention.named {
+                MentionTarget::Number(number) => own(PrKey::Number(number)),
+                MentionTarget::InRepo(other, number) => IssueId::number(other, number),
+                MentionTarget::Issue(id) => id,
+                MentionTarget::Record(uri) if uri.collection.ends_with(".issue") => own(uri.into()),
+                MentionTarget::Record(_) | MentionTarget::Pull(_) => return None,
+            })
+        });
+    let mut seen = BTreeSet::new();
+    ids.filter(|id| seen.insert(id.to_string())).collect()
+}
+
 /// A reference to a ticket of an issue tracker: `PROJ-123`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -622,6 +647,21 @@ mod tests {
         ] {
             assert_eq!(closed(text), [0; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn closing_issue_is_a_number_a_link_or_a_record() {
+        let record = "at://did:plc:a/sh.tangled.repo.issue/3mkuuamwfj322";
+        let text = format!(
+            "Fixes #769, closes {record} and resolves https://github.com/o/r/issues/5.\n\n\
+             Fixes #769. See #1. Closes at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322."
+        );
+        let own = RepoId::local("/own");
+        let found = closing_issues(&text, &own, &Hosts::builtin());
+        let keys: Vec<String> = found.iter().map(|id| id.key.to_string()).collect();
+        assert_eq!(keys, ["769", record, "5"]);
+        assert_eq!(found[1].repo, own);
+        assert!(closing_issues("`fixes #1` and #2", &own, &Hosts::builtin()).is_empty());
     }
 
     #[test]

@@ -116,6 +116,10 @@ pub enum Ingestion {
         /// Time waited so far, in milliseconds.
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,
+        /// A rule of another version of the index that the record breaks, as a sentence. Nothing
+        /// shows that this index applies the rule.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        doubt: Option<String>,
     },
     /// The record is stored or deleted on the PDS, but the appview does not read records of this
     /// kind.
@@ -123,7 +127,8 @@ pub enum Ingestion {
         /// An alternative to waiting.
         instead: String,
     },
-    /// The index ignores the record, for a reason that can be proved.
+    /// The index ignores the record: its list lacks the record, or its version has the rule that the
+    /// record breaks.
     Ineffective {
         /// The record's at-uri.
         uri: String,
@@ -349,6 +354,7 @@ mod tests {
         let pending = |uri: &str| Ingestion::Pending {
             uri: Some(uri.into()),
             waited: Duration::ZERO,
+            doubt: None,
         };
         let pds_only = || Ingestion::PdsOnly {
             instead: "on the web".into(),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use forge_core::{
-    Action, Arg, Call, Capability, Cursor, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param,
-    RepoId, RepoPath, Repos, Result, Support,
+    Action, Arg, Call, Capability, Cursor, Error, Hint, IndexLimit, Noun, Op, Outcome, Page,
+    PageReq, Param, RepoId, RepoPath, Repos, Result, Support,
     model::{
         Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
         RepoInfo,
@@ -131,6 +131,10 @@ impl Repos for GitHub {
         let found = self.api.require_complete(answer)?.repository;
         let found = found.ok_or_else(|| missing_repo_error(repo))?;
         Ok(info(&self.info.host, found, lacking))
+    }
+
+    async fn index_limits(&self, _: &RepoId) -> Result<Vec<IndexLimit>> {
+        Ok(Vec::new())
     }
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {

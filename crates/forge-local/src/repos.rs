@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Outcome, Page, PageReq, RepoId, Repos, Result,
+    Capability, IndexLimit, Outcome, Page, PageReq, RepoId, Repos, Result,
     call::charge,
     model::{
         Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
@@ -54,6 +54,10 @@ impl Repos for Local {
         info.permission = Permission::Admin;
         info.merge_methods = vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase];
         Ok(info)
+    }
+
+    async fn index_limits(&self, _: &RepoId) -> Result<Vec<IndexLimit>> {
+        Ok(Vec::new())
     }
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {

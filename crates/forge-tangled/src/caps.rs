@@ -82,9 +82,9 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (
             PrCreateCloses,
             Support::ClientSide {
-                how: "a line of the description says `Closes` and the at-uri of the issue, or the \
-                      pull request's own record lists the issue in `references`; a merge made by \
-                      forge closes the issue",
+                how: "tangled itself closes no issue: a merge made by forge closes those that a \
+                      closing word of the description names (`Closes #7`, a link or an at-uri), \
+                      and those that the pull request's own record lists in `references`",
             },
         ),
         yes(PrList),

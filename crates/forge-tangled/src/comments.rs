@@ -416,7 +416,7 @@ impl Tangled {
             .await
             .map_err(|e| no_comment(uri, e))?;
         let seen = Seen::About(related_records::comments(&self.settings.dialects), subject);
-        let told = self.ingestion(repository, seen, &record).await;
+        let told = self.ingestion_of_edit(repository, seen, &record).await;
         let writers = self.writers(repository).await;
         let comment = self.comment_model(&record, &uri.authority, &writers).await;
         let mut outcome = Outcome::immediate(comment);

@@ -336,7 +336,8 @@ names! {
     target = "target",
     /// The repository of the target.
     target_repo = "repo",
-    /// The DID of the target repository, in records whose `repo` is an at-uri.
+    /// The DID of the repository, in records whose `repo` is an at-uri. Also of issues and
+    /// collaborators.
     target_did = "repoDid",
     /// The branch of the target.
     target_branch = "branch",

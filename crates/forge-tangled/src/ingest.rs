@@ -7,8 +7,9 @@ use forge_core::{AtUri, Error, ErrorKind, ForgeKind, Ingestion, RepoId, RepoPath
 use serde_json::{Map, Value};
 
 use crate::{
-    ShFields, Tangled,
+    Ingests, ShFields, Tangled,
     declaration::Undeclared,
+    ingested_collections::{RecordWrite, instead_of},
     page_trail::{NextPage, PageTrail},
     pulls::status::{self, Status},
     read_limits,
@@ -74,15 +75,41 @@ impl Tangled {
         seen: Seen<'_>,
         record: &Record,
     ) -> IngestionOutcome {
+        let write = RecordWrite::New;
+        self.ingestion_after(write, repository, seen, record).await
+    }
+
+    /// As [`Self::ingestion`], for a record that the write changed.
+    pub(crate) async fn ingestion_of_edit(
+        &self,
+        repository: &TangledRepository,
+        seen: Seen<'_>,
+        record: &Record,
+    ) -> IngestionOutcome {
+        let write = RecordWrite::Edit;
+        self.ingestion_after(write, repository, seen, record).await
+    }
+
+    /// As [`Self::ingestion`], after a write of any kind.
+    pub(crate) async fn ingestion_after(
+        &self,
+        write: RecordWrite,
+        repository: &TangledRepository,
+        seen: Seen<'_>,
+        record: &Record,
+    ) -> IngestionOutcome {
         // Repository records are never rewritten to trigger ingestion.
         let put_for = (!matches!(seen, Seen::Repository)).then_some(repository);
-        self.wait_for_index(put_for, seen, record).await
+        self.wait_for_index(put_for, write, seen, record).await
     }
 
     /// Waits until the index shows a record that already had the requested content. The command
     /// wrote nothing, but the index may still lack the record. The record is not rewritten.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
-        self.wait_for_index(None, seen, record).await.ingestion
+        let write = RecordWrite::Edit;
+        self.wait_for_index(None, write, seen, record)
+            .await
+            .ingestion
     }
 
     /// Waits until the index shows a state that was already set. The state is in the status record
@@ -107,64 +134,62 @@ impl Tangled {
                 let seen = Seen::About(kind, &about.uri);
                 self.ingestion_as_found(seen, &record).await
             }
-            Err(_) => Ingestion::Pending {
-                uri: Some(decides.uri.clone()),
-                waited: Duration::ZERO,
-            },
+            Err(_) => pending(&decides.uri, Duration::ZERO),
         }
     }
 
-    /// Returns the collection that keeps this index from showing a record, and the recovery. It is
-    /// the collection of the record or of the record's subject. `None` if the index ingests both.
-    pub(crate) fn not_taken_in(
-        &self,
-        seen: Option<&Seen<'_>>,
-        at: &AtUri,
-    ) -> Option<&(String, String)> {
-        let own = self.settings.not_ingested(&at.collection);
-        own.or_else(|| match seen {
-            Some(Seen::About(_, subject)) => {
-                let subject = AtUri::parse(subject).ok()?;
-                self.settings.not_ingested(&subject.collection)
-            }
-            _ => None,
-        })
+    /// Returns the collection that is known to keep this index from showing a new version of a
+    /// record. It is the collection of the record or of the record's subject.
+    pub(crate) fn not_taken_in(&self, seen: Option<&Seen<'_>>, at: &AtUri) -> Option<String> {
+        let ingested = &self.settings.ingested;
+        if ingested.misses(&at.collection) {
+            return Some(at.collection.clone());
+        }
+        let Some(Seen::About(_, subject)) = seen else {
+            return None;
+        };
+        let subject = AtUri::parse(subject).ok()?.collection;
+        // An index that stopped to ingest a collection still has the older records of it.
+        ingested.lacks(&subject).then_some(subject)
     }
 
     /// As [`Self::ingestion`], but rewrites the record only if `put_for` is set.
     async fn wait_for_index(
         &self,
         put_for: Option<&TangledRepository>,
+        write: RecordWrite,
         seen: Seen<'_>,
         record: &Record,
     ) -> IngestionOutcome {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
-            let waited = Duration::ZERO;
-            let uri = Some(uri);
-            let ingestion = Ingestion::Pending { uri, waited };
+            let ingestion = pending(&uri, Duration::ZERO);
             return IngestionOutcome { ingestion, cid };
         };
-        if let Some((_, instead)) = self.not_taken_in(Some(&seen), &at) {
-            let instead = instead.clone();
+        if self.not_taken_in(Some(&seen), &at).is_some() {
+            let instead = instead_of(&at.collection, write, &self.settings.dialects).to_owned();
             let ingestion = Ingestion::PdsOnly { instead };
             return IngestionOutcome { ingestion, cid };
         }
-        if let Some(reason) = self.fault_on_its_face(record) {
+        let fault = self.fault_on_its_face(record);
+        if let Some(reason) = fault.clone()
+            && self.settings.ingested.has_proved_rules()
+        {
             let ingestion = Ingestion::Ineffective { uri, reason };
             return IngestionOutcome { ingestion, cid };
         }
         let begun = Instant::now();
         let wait = self.settings.wait;
         if wait.is_zero() {
-            let uri = Some(uri);
-            let ingestion = Ingestion::Pending { uri, waited: wait };
+            let ingestion = doubted(&uri, wait, self.doubt_of(&at.collection, fault));
             return IngestionOutcome { ingestion, cid };
         }
         let mut look = self.watch(wait / 2, &seen, &uri, &cid).await;
         let left = wait.saturating_sub(begun.elapsed());
-        if matches!(look, IndexProbe::Absent | IndexProbe::Other(_))
+        // A neutral change does not mend a record that breaks a rule.
+        if fault.is_none()
+            && matches!(look, IndexProbe::Absent | IndexProbe::Other(_))
             && let Some(repository) = put_for
             && let Ok(Ok(undeclared)) =
                 tokio::time::timeout(left, self.undeclared(repository)).await
@@ -181,14 +206,13 @@ impl Tangled {
                 by: self.settings.index.host().to_owned(),
                 after: begun.elapsed(),
             },
-            _ => {
+            look => {
                 let waited = begun.elapsed();
                 match self.find_drop_reason(record).await {
-                    Some(reason) => Ingestion::Ineffective { uri, reason },
-                    None => Ingestion::Pending {
-                        uri: Some(uri),
-                        waited,
-                    },
+                    Some(reason) if self.is_drop_shown(&look) => {
+                        Ingestion::Ineffective { uri, reason }
+                    }
+                    reason => doubted(&uri, waited, self.doubt_of(&at.collection, reason)),
                 }
             }
         };
@@ -210,9 +234,7 @@ impl Tangled {
         loop {
             let left = self.settings.wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
-                let waited = begun.elapsed().min(self.settings.wait);
-                let uri = Some(uri);
-                return Ingestion::Pending { uri, waited };
+                return pending(&uri, begun.elapsed().min(self.settings.wait));
             }
             let look = tokio::time::timeout(left, self.probe(&seen, &uri, "")).await;
             if let Ok(IndexProbe::Absent) = look {
@@ -226,12 +248,41 @@ impl Tangled {
         }
     }
 
-    /// Returns the reason why the index drops a record, if a short check proves one.
+    /// Returns true if a record that breaks a rule counts as dropped: a list of the index lacks it,
+    /// or this index is known to have the rule. The rules are those of one ingester at one date,
+    /// and an index may have others.
+    pub(crate) fn is_drop_shown(&self, look: &IndexProbe) -> bool {
+        matches!(look, IndexProbe::Absent) || self.settings.ingested.has_proved_rules()
+    }
+
+    /// Returns why a record may stay invisible: a rule of another ingester that it breaks, or that
+    /// nothing is known about its collection.
+    pub(crate) fn doubt_of(&self, collection: &str, reason: Option<String>) -> Option<String> {
+        if let Some(reason) = reason {
+            return Some(format!(
+                "an index of July 2026 ignored such a record ({reason}), and this one may do the \
+                 same"
+            ));
+        }
+        let is_unknown = self.settings.ingested.of(collection) == Some(Ingests::Unknown);
+        is_unknown.then(|| {
+            let host = self.settings.index.host();
+            format!("it is unknown whether {host} ingests {collection}")
+        })
+    }
+
+    /// Returns the rule that a record breaks, if a short check finds one.
     pub(crate) async fn find_drop_reason(&self, record: &Record) -> Option<String> {
         tokio::time::timeout(PROOF_MAX, self.proof(record))
             .await
             .ok()
             .flatten()
+    }
+
+    /// Returns why a record that the index lists does not count, if a short check finds a reason.
+    pub(crate) async fn find_subject_fault(&self, record: &Record) -> Option<String> {
+        let proof = self.proof_of_subject(record);
+        tokio::time::timeout(PROOF_MAX, proof).await.ok().flatten()
     }
 
     /// Rewrites one of the viewer's records with a meaningless change, and returns the new CID. The
@@ -378,6 +429,18 @@ impl Tangled {
             }
             cursor = Some(next);
         }
+    }
+}
+
+fn pending(uri: &str, waited: Duration) -> Ingestion {
+    doubted(uri, waited, None)
+}
+
+fn doubted(uri: &str, waited: Duration, doubt: Option<String>) -> Ingestion {
+    Ingestion::Pending {
+        uri: Some(uri.to_owned()),
+        waited,
+        doubt,
     }
 }
 

@@ -46,15 +46,22 @@ impl Tangled {
         if let Some(fault) = self.fault_on_its_face(record) {
             return Some(fault);
         }
-        let names = &self.settings.dialects.sh;
-        let fields = self.fields();
         let uri = AtUri::parse(&record.uri).ok()?;
-        if uri.collection == names.pull {
+        if uri.collection == self.settings.dialects.sh.pull {
             if let Some(fault) = self.fault_of_blobs(&uri, record).await {
                 return Some(fault);
             }
             return self.sibling_of_parent(record).await;
         }
+        self.proof_of_subject(record).await
+    }
+
+    /// Returns why a record does not count, even if the index lists it: its subject does not exist,
+    /// or its account may not write about the subject. forge itself ignores such a record.
+    pub(crate) async fn proof_of_subject(&self, record: &Record) -> Option<String> {
+        let names = &self.settings.dialects.sh;
+        let fields = self.fields();
+        let uri = AtUri::parse(&record.uri).ok()?;
         if let Some(fault) = self.missing_subject(record).await {
             return Some(fault);
         }

@@ -12,6 +12,7 @@ use crate::{
     Era, Tangled,
     declaration::Undeclared,
     ingest::{IndexProbe, Seen},
+    ingested_collections::{RecordWrite, instead_of},
     pulls::record::TangledPull,
     records::{self, Record},
     related_records,
@@ -149,22 +150,31 @@ impl Tangled {
         };
         let subject = self.subject(record);
         let not_ingested = match known {
-            Known::No(instead) => Some((uri.collection.as_str(), instead)),
-            Known::Yes => {
-                let row = self.not_taken_in(subject.as_ref(), uri);
-                row.map(|(collection, instead)| (collection.as_str(), instead.as_str()))
-            }
+            Known::No(instead) => Some((uri.collection.clone(), instead)),
+            Known::Yes => self.not_taken_in(subject.as_ref(), uri).map(|collection| {
+                let names = &self.settings.dialects;
+                let instead = instead_of(&uri.collection, RecordWrite::New, names);
+                (collection, instead)
+            }),
         };
-        if let Some((collection, instead)) = not_ingested {
+        // An index that stopped to ingest a collection may list an older record of it.
+        let may_list = not_ingested.as_ref().is_some_and(|(collection, _)| {
+            let is_known = matches!(known, Known::Yes);
+            is_known && !self.settings.ingested.lacks(collection)
+        });
+        let pds_only = |index, (collection, instead): (String, &str), any_more: &str| {
             let ingestion = Ingestion::PdsOnly {
                 instead: instead.to_owned(),
             };
-            let mut because = format!("this index does not ingest {collection}");
+            let mut because = format!("this index does not ingest {collection}{any_more}");
             if collection != uri.collection {
                 because.push_str(", and the record is about such a record");
             }
             let instead = Some(Hint::from(instead));
-            return report(IndexShows::NotAsked, ingestion, because, instead);
+            report(index, ingestion, because, instead)
+        };
+        if let Some(row) = not_ingested.clone().filter(|_| !may_list) {
+            return pds_only(IndexShows::NotAsked, row, "");
         }
         let begun = Instant::now();
         let look = match &subject {
@@ -173,20 +183,24 @@ impl Tangled {
         };
         let took = begun.elapsed();
         let host = self.settings.index.host().to_owned();
+        if let Some(row) = not_ingested.filter(|_| matches!(look, IndexProbe::Absent)) {
+            return pds_only(IndexShows::Nothing { host }, row, " any more");
+        }
         let names = &self.settings.dialects.sh;
         let right = [&names.status, &names.issue_state, &names.label_op]
             .iter()
             .any(|name| **name == uri.collection);
         // An index may show a state or a label operation that it ignores, so a reason is searched
         // for even then. All other records count if the index shows them.
-        let dropped = if right || !matches!(look, IndexProbe::Shown) {
-            self.find_drop_reason(record).await
-        } else {
-            None
+        let dropped = match &look {
+            IndexProbe::Shown if right => self.find_subject_fault(record).await,
+            IndexProbe::Shown => None,
+            _ => self.find_drop_reason(record).await,
         };
+        let is_drop = matches!(look, IndexProbe::Shown) || self.is_drop_shown(&look);
         let (index, because, instead) = explained(look, &host, self.age(record, uri), uri);
         match dropped {
-            Some(reason) => {
+            Some(reason) if is_drop => {
                 let because = match &index {
                     IndexShows::This { host } => {
                         format!("{host} lists the record, but the record does not count: {reason}")
@@ -207,10 +221,20 @@ impl Tangled {
                 };
                 report(index, ingestion, because, instead)
             }
-            None => {
+            reason => {
+                let age = self.age(record, uri).unwrap_or_default();
+                let doubt = self.doubt_of(&uri.collection, reason);
+                let because = match (&doubt, &index) {
+                    (Some(doubt), IndexShows::Nothing { host }) => {
+                        format!("{host} does not list the record; {doubt}")
+                    }
+                    (Some(doubt), _) => format!("{because}; {doubt}"),
+                    (None, _) => because,
+                };
                 let ingestion = Ingestion::Pending {
                     uri: Some(uri.to_string()),
-                    waited: self.age(record, uri).unwrap_or_default(),
+                    waited: age,
+                    doubt,
                 };
                 report(index, ingestion, because, instead)
             }

@@ -93,7 +93,7 @@ pub use dialect::{
 };
 pub use drafts::DraftMarker;
 pub use identity::{AccountIdentity, DidDocument};
-pub use ingested_collections::{INDEX_DATES, not_ingested_in};
+pub use ingested_collections::{INDEX_DATES, IngestedCollections, Ingests};
 pub use ingestion_report::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};
 pub use read_limits::ReadLimits;

@@ -421,8 +421,8 @@ impl Tangled {
             .without_index(repository, list.collections, &list.targets, down)
             .await;
         let is_ours = |record: &Record| {
-            let mut targets = list.targets.iter().filter_map(|field| field.of(record));
-            targets.any(|target| repository.is_target(target))
+            let target = TargetField::find(&list.targets, record);
+            target.is_some_and(|target| repository.is_target(target))
         };
         let names = &self.settings.dialects;
         let records = found.records.into_iter().filter(is_ours);
@@ -513,13 +513,15 @@ impl Tangled {
         Home {
             id: repository.id.clone(),
             names: names.into_iter().chain(did).collect(),
-            hosts: self
-                .settings
-                .dialects
-                .in_locators(Hosts::builtin())
-                .with(host, ForgeKind::TANGLED)
-                .with_default_host(host),
+            hosts: self.text_hosts(),
         }
+    }
+
+    /// Returns the hosts that a text of this host can name.
+    pub(crate) fn text_hosts(&self) -> Hosts {
+        let host = &self.settings.host;
+        let hosts = self.settings.dialects.in_locators(Hosts::builtin());
+        hosts.with(host, ForgeKind::TANGLED).with_default_host(host)
     }
 }
 

@@ -54,6 +54,14 @@ pub(crate) fn label_ops(names: &Dialects) -> Kind {
     }
 }
 
+/// Returns the repository that a record names. `repo` is its DID or the at-uri of its record, and
+/// `did` the DID that stands beside an at-uri. The DID decides, because a repository can get
+/// another record, and the at-uri is then stale. Text that is no DID counts as missing.
+pub(crate) fn named_repository<'a>(repo: Option<&'a str>, did: Option<&'a str>) -> Option<&'a str> {
+    let is_did = |name: &&str| name.starts_with("did:");
+    repo.filter(is_did).or(did.filter(is_did)).or(repo)
+}
+
 /// Fields in which pull requests name their repository. Until 2026, `repo` was the at-uri of the
 /// repository's record. Since then, `repo` is the repository's DID. The oldest records have
 /// `targetRepo` instead of the object `target`.
@@ -81,9 +89,16 @@ pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
 
 /// Fields in which issues name their repository.
 pub(crate) fn targets_of_issues(names: &Dialects) -> Vec<TargetField> {
-    vec![TargetField {
-        path: names.sh_fields.issue_repo.to_string(),
-        held_uri: true,
-        held_did: true,
-    }]
+    vec![
+        TargetField {
+            path: names.sh_fields.issue_repo.to_string(),
+            held_uri: true,
+            held_did: true,
+        },
+        TargetField {
+            path: names.sh_fields.target_did.to_string(),
+            held_uri: false,
+            held_did: true,
+        },
+    ]
 }

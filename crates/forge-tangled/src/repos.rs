@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ForgeKind, Hint, Noun, Outcome, Page, PageReq, RepoId, RepoPath,
-    Repos, Result, Support, Warning,
+    AtUri, Capability, Error, ForgeKind, Hint, IndexLimit, Noun, Outcome, Page, PageReq, RepoId,
+    RepoPath, Repos, Result, Support, Warning,
     model::{
         Actor, Branch, Examined, MergeMethod, PathContent, Permission, PushEdits, PushedCommit,
         RepoInfo,
@@ -84,6 +84,18 @@ impl Repos for Tangled {
         let mut actor = Actor::new(viewer.identity.name());
         actor.id.clone_from(&viewer.identity.did);
         Ok(actor)
+    }
+
+    async fn index_limits(&self, repo: &RepoId) -> Result<Vec<IndexLimit>> {
+        let limits = self.settings.index_limits();
+        if limits.is_empty() {
+            return Ok(limits);
+        }
+        // Records of Tangled 1.0 need no index, and no record of 2025 is written.
+        match self.repository(repo).await?.era {
+            Era::Sh2026 => Ok(limits),
+            Era::Org10 | Era::Sh2025 => Ok(Vec::new()),
+        }
     }
 
     async fn fork(&self, _: &RepoId) -> Result<Outcome<RepoId>> {

@@ -1,8 +1,8 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use forge_core::{Capabilities, Result};
+use forge_core::{Capabilities, IndexLimit, Result};
 
-use crate::{Dialects, DraftMarker, Origin, Reach, ReadLimits, caps};
+use crate::{Dialects, DraftMarker, IngestedCollections, Origin, Reach, ReadLimits, caps};
 
 /// The addresses of tangled's services, and options for their use.
 #[derive(Clone, Debug)]
@@ -45,9 +45,8 @@ pub struct TangledSettings {
     pub account_wait: Duration,
     /// Limits for data of other accounts that is read and kept.
     pub read_limits: ReadLimits,
-    /// Collections that this index is known not to ingest, each with the recovery. Since July 2026,
-    /// tangled's own index ingests all collections that forge writes.
-    pub not_ingested: Vec<(String, String)>,
+    /// What is known about the collections that this index ingests.
+    pub ingested: IngestedCollections,
     /// Marker at the start of the title of a draft; without a marker there are no drafts.
     pub draft_marker: Option<DraftMarker>,
     /// True if reviews with a verdict are comments whose first line states the verdict. Otherwise
@@ -80,7 +79,7 @@ impl TangledSettings {
             name_wait: Duration::from_secs(2),
             account_wait: Duration::from_secs(5),
             read_limits: ReadLimits::default(),
-            not_ingested: Vec::new(),
+            ingested: IngestedCollections::default(),
             draft_marker: None,
             verdict_comments: false,
             dialects: Dialects::default(),
@@ -95,8 +94,8 @@ impl TangledSettings {
         caps::with(self.draft_marker.is_some(), self.verdict_comments)
     }
 
-    /// Returns the entry of a collection that the index does not ingest: its name and the recovery.
-    pub(crate) fn not_ingested(&self, collection: &str) -> Option<&(String, String)> {
-        self.not_ingested.iter().find(|(c, _)| c == collection)
+    /// Returns the collections that the index may not ingest.
+    pub(crate) fn index_limits(&self) -> Vec<IndexLimit> {
+        self.ingested.limits(self.index.host(), &self.dialects)
     }
 }

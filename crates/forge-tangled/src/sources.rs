@@ -22,6 +22,7 @@ use crate::{
     part_window::PartWindow,
     read_limits::{self, Budget},
     records::{self, Listing, PAGE, Record},
+    related_records::named_repository,
     repository::{LISTS_COLLABORATORS, TangledRepository},
     xrpc::Xrpc,
     xrpc_error,
@@ -272,7 +273,7 @@ impl Tangled {
     /// incomplete. The error is that of an index that is down, so that callers use another source.
     pub(crate) fn check_ingested<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
         let mut names = collections.into_iter();
-        match names.find(|name| self.settings.not_ingested(name).is_some()) {
+        match names.find(|name| self.settings.ingested.lacks(name)) {
             None => Ok(()),
             Some(name) => {
                 let why = format!("this index does not ingest {name}");
@@ -811,9 +812,9 @@ impl Tangled {
         };
         // A record that names no repository is kept, so that it is reported as unreadable.
         let keep = |r: &Record| {
-            let mut named = targets.iter().filter_map(|field| field.of(r)).peekable();
             let is_subject = r.collection() == collection;
-            !is_subject || named.peek().is_none() || named.any(|it| repository.is_target(it))
+            let named = TargetField::find(targets, r);
+            !is_subject || named.is_none_or(|it| repository.is_target(it))
         };
         // Strangers may have servers that do not answer, so they come last.
         let others = accounts.difference(&known);
@@ -949,8 +950,8 @@ impl Tangled {
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let fields = self.fields();
         let of_this = |r: &Record| {
-            let named = r.text(&fields.push_repo);
-            named.is_some_and(|it| repository.is_target(it))
+            let (repo, did) = (r.text(&fields.push_repo), r.text(&fields.target_did));
+            named_repository(repo, did).is_some_and(|it| repository.is_target(it))
         };
         let collection = [self.settings.dialects.sh.collaborator.as_ref()];
         let [found] = self.list_in_accounts(collection, &owner, of_this).await;

@@ -347,6 +347,7 @@ impl Tangled {
                 Ingestion::Pending {
                     uri: None,
                     waited: Duration::ZERO,
+                    doubt: None,
                 }
             }
         };

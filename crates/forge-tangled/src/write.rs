@@ -1,7 +1,9 @@
 //! Writes to the logged-in account's PDS: atomic, idempotent, and never over a concurrent edit.
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
-use forge_core::{Action, AtUri, Changed, Error, ErrorKind, Hint, Op, Result, Retry, Timestamp};
+use forge_core::{
+    Action, AtUri, Changed, Error, ErrorKind, Hint, Op, Result, Retry, Timestamp, call,
+};
 use forge_http::Idempotency;
 use serde_json::{Map, Value, json};
 
@@ -10,6 +12,7 @@ use crate::{
     declaration::Undeclared,
     dialect::ORIGINAL,
     hints::AGAIN,
+    ingested_collections::{RecordWrite, instead_of},
     lexicon,
     records::{self, NewRecord, Record},
     xrpc_error,
@@ -88,6 +91,14 @@ impl Tangled {
         records: &[NewRecord],
     ) -> Result<Vec<String>> {
         let did = self.session.viewer().await?.identity.did.clone();
+        let names = &self.settings.dialects.sh;
+        let opens_pull = records.iter().any(|record| record.collection == names.pull);
+        for NewRecord { collection, .. } in records {
+            // The status "open" of a new pull request says nothing more.
+            if !(opens_pull && *collection == names.status) {
+                self.announce_limit(collection, RecordWrite::New);
+            }
+        }
         let input = records::creation(&did, records);
         let mut tried = 0;
         loop {
@@ -133,6 +144,16 @@ impl Tangled {
         }
     }
 
+    /// Tells the caller, before a write, that the index is known not to ingest its record.
+    fn announce_limit(&self, collection: &str, write: RecordWrite) {
+        let (settings, names) = (&self.settings, &self.settings.dialects);
+        let host = settings.index.host();
+        if let Some(mut limit) = settings.ingested.known_limit(collection, host, names) {
+            limit.instead = instead_of(collection, write, names).to_owned();
+            call::index_limited(&limit);
+        }
+    }
+
     /// Returns the CIDs of the records, or `None` if one of them is missing.
     async fn read_back(&self, did: &str, records: &[NewRecord]) -> Result<Option<Vec<String>>> {
         let viewer = self.session.viewer().await?;
@@ -171,6 +192,7 @@ impl Tangled {
             if new == old.value {
                 return Ok(old);
             }
+            self.announce_limit(&uri.collection, RecordWrite::Edit);
             match self.put(uri, &new, Some(old.cid())).await {
                 Ok(cid) => {
                     return Ok(Record {

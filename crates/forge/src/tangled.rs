@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
 use forge_http::{Http, HttpSettings, WritePace};
 use forge_tangled::{
-    Dialects, DraftMarker, LoginSource, Origin, PdsLogin, PinnedAccount, Reach, Tangled,
-    TangledSettings,
+    Dialects, DraftMarker, IngestedCollections, LoginSource, Origin, PdsLogin, PinnedAccount,
+    Reach, Tangled, TangledSettings,
 };
 
 use crate::{
@@ -207,6 +207,12 @@ fn settings(host: &str, config: &Config) -> Result<TangledSettings> {
         _ => Origin::configured(&format!("https://{host}"))?,
     };
     let dialects = dialects(host, config)?;
+    let is_tangleds_own = index.as_ref().is_none_or(|index| *index == usual.index);
+    let ingested = match value("index_date") {
+        Some(date) => IngestedCollections::at(&date, &dialects),
+        None if is_tangleds_own => IngestedCollections::of_tangled(&dialects),
+        None => IngestedCollections::default(),
+    };
     Ok(TangledSettings {
         host: host.to_owned(),
         web,
@@ -218,9 +224,7 @@ fn settings(host: &str, config: &Config) -> Result<TangledSettings> {
         plc: plc.unwrap_or(usual.plc),
         reach,
         sessions: config.dir().map(|dir| dir.join(SESSIONS)),
-        not_ingested: value("index_date")
-            .map(|date| forge_tangled::not_ingested_in(&date, &dialects))
-            .unwrap_or_default(),
+        ingested,
         draft_marker: value("draft_marker")
             .map(|marker| DraftMarker::new(&marker))
             .transpose()?,
@@ -298,6 +302,8 @@ impl LoginSource for Logins {
 
 #[cfg(test)]
 mod tests {
+    use forge_tangled::Ingests;
+
     use super::*;
 
     fn config(text: &str) -> (tempfile::TempDir, Config) {
@@ -397,13 +403,30 @@ mod tests {
     fn older_index_is_configured_by_date() {
         let (_dir, config) = config("[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n");
         let settings = settings("tangled.org", &config).unwrap();
-        let names: Vec<&str> = settings
-            .not_ingested
-            .iter()
-            .map(|(n, _)| n.as_str())
-            .collect();
-        let states = ["sh.tangled.repo.pull.status", "sh.tangled.repo.issue.state"];
-        assert_eq!(names, states);
+        let ingests = |collection: &str| settings.ingested.of(collection);
+        for states in ["sh.tangled.repo.pull.status", "sh.tangled.repo.issue.state"] {
+            assert_eq!(ingests(states), Some(Ingests::No));
+        }
+        assert_eq!(ingests("sh.tangled.repo.pull"), Some(Ingests::Yes));
+    }
+
+    #[test]
+    fn only_the_index_of_tangled_has_default_limits() {
+        const PULL: &str = "sh.tangled.repo.pull";
+        for (text, wanted) in [
+            ("", Some(Ingests::Unknown)),
+            (
+                "index_url = \"https://api.tangled.org\"\n",
+                Some(Ingests::Unknown),
+            ),
+            ("index_url = \"https://index.example\"\n", None),
+            ("api_url = \"http://localhost:1\"\n", None),
+            ("index_date = \"2026-07\"\n", Some(Ingests::Yes)),
+        ] {
+            let (_dir, config) = config(&format!("[hosts.\"tangled.org\"]\n{text}"));
+            let settings = settings("tangled.org", &config).unwrap();
+            assert_eq!(settings.ingested.of(PULL), wanted, "{text}");
+        }
     }
 
     #[test]
@@ -419,7 +442,8 @@ mod tests {
         assert_eq!(names.methods.knot.merge, "org.example.merge");
         assert_eq!(names.fields.title, "heading");
         assert_eq!(names.audience, forge_tangled::Audience::Repository);
-        assert_eq!(settings.not_ingested[0].0, "org.example.status");
+        let ingests = settings.ingested.of("org.example.status");
+        assert_eq!(ingests, Some(Ingests::No));
         let other = super::settings("knot.example", &config).unwrap();
         assert_eq!(other.dialects, Dialects::default());
         let listed = config.list();

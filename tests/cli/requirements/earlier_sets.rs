@@ -345,8 +345,10 @@ pub const TANGLED: &[Row] = &[
         "R-003-14",
         "a warning that no index takes the records in",
         Some(
-            "Each write says whether the index shows it, in one of five words: \
-             `docs/reference/tangled-ingestion.md`, held by `tests/cli/tangled/words` and `matrix`.",
+            "Before a write, `forge` says what the index is known not to take in, with what happens \
+             and what to do instead, and what is unknown; after it, each write says whether the \
+             index shows it, in one of five words: `docs/reference/tangled-ingestion.md`, held by \
+             `tests/cli/tangled/limits`, `words` and `matrix`.",
         ),
     ),
     (

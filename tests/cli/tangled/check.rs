@@ -168,7 +168,7 @@ fn label_of_a_non_collaborator_is_ineffective() {
     let because =
         format!("this index does not ingest {PULL}, and the record is about such a record");
     assert_eq!(json["because"], because);
-    assert_eq!(json["instead"], "open it on the web page of the repository");
+    assert_eq!(json["instead"], "set the labels on its web page");
 }
 
 /// Only the repository's record lists its labels, so the hint's command rewrites that record.

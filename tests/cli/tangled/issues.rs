@@ -162,3 +162,39 @@ fn heartbeat_missing_from_index_prints_no_claim() {
     let said = output.stderr_text();
     assert!(said.contains("is not renewed"), "{said}");
 }
+
+/// The view, its JSON and the question before a merge name the same issues.
+#[test]
+fn closing_issues_are_the_same_in_view_and_json() {
+    let t = Tangled::new();
+    let on = |args: &[&str]| t.forge(&t.alice, &[args, &["-R", WIDGET]].concat());
+    let issue = on(&["issue", "create", "-t", "T", "-b", "B"]).text();
+    let issue = issue.trim();
+    let uri = t.open("topic");
+    let body = format!("Fixes #769 and closes {issue}.");
+    t.forge(&t.alice, &["pr", "edit", &uri, "-b", &body]).ok();
+    let view = t
+        .forge(&t.alice, &["pr", "view", &uri])
+        .output()
+        .success()
+        .stdout_text();
+    let closes = view
+        .lines()
+        .find(|line| line.starts_with("closes:"))
+        .unwrap();
+    let json = ["pr", "view", &uri, "--json", "closingIssuesReferences"];
+    let json = t.forge(&t.alice, &json).output().success().json();
+    let rows = json["closingIssuesReferences"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{json}");
+    assert_eq!(rows[0]["number"], 769);
+    assert_eq!(
+        (&rows[1]["id"], &rows[1]["number"]),
+        (&json!(issue), &json!(null))
+    );
+    assert!(
+        closes.contains("#769") && closes.contains(issue),
+        "{closes}"
+    );
+    let how = on(&["capabilities"]).text();
+    assert!(how.contains("tangled itself closes no issue"), "{how}");
+}

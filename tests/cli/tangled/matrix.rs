@@ -162,14 +162,22 @@ fn close_under_each_index_state_is_confirmed_or_pending() {
     );
 }
 
-/// `forge` detects a defect in the record itself without asking the index.
+/// A broken rule counts only if a list of the index lacks the record.
 #[test]
-fn dropped_record_under_each_index_state_is_ineffective() {
+fn dropped_record_is_ineffective_if_the_index_answers() {
     for (mood, set) in MOODS {
         let t = Tangled::new();
         let uri = t.foreign(b"no gzip", |_| {});
         set(&t);
         let edit = ["pr", "edit", &uri, "-t", "Better", "--wait", "600ms"];
+        if ["429", "down"].contains(&mood) {
+            let output = t.forge(&t.alice, &edit).output().exits(0);
+            assert_eq!(ingestion_state(&output), "pending", "{mood}: {output:?}");
+            let doubt = "! doubt: an index of July 2026 ignored such a record (the patch of round \
+                         0 is not gzip)";
+            let _ = output.says(doubt);
+            continue;
+        }
         let output = t.forge(&t.alice, &edit).output().exits(1);
         assert_eq!(
             ingestion_state(&output),

@@ -7,6 +7,7 @@ mod context_since;
 mod doctor;
 mod ingestion;
 mod issues;
+mod limits;
 mod lists;
 mod matrix;
 mod opt_in;

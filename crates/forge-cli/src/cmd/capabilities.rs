@@ -2,7 +2,7 @@
 //! missing one.
 
 use clap::Args;
-use forge_core::{Capability, Hint, Result, Support};
+use forge_core::{Capability, Hint, IndexLimit, Result, Support};
 
 use crate::{
     args::{output::JsonArgs, single_repo},
@@ -88,7 +88,12 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     let repo = ctx.repo(single_repo(&args.repo)?).await?;
     let info = repo.info().await?;
     let rows = repo.capabilities_by(&info);
-    for warning in &info.warnings {
+    let limits = repo.index_limits().await?;
+    for warning in info
+        .warnings
+        .iter()
+        .chain(&IndexLimit::warnings_of_all(&limits))
+    {
         ctx.ui.warning(warning);
     }
     if let Some(selection) = selection {

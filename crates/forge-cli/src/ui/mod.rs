@@ -33,7 +33,8 @@ use std::{
 
 use forge::Config;
 use forge_core::{
-    Action, Call, Error, ErrorKind, Hint, Ingestion, Outcome, Result, Timestamp, Warning, text,
+    Action, Call, Error, ErrorKind, Hint, IndexLimit, Ingestion, Outcome, Result, Timestamp,
+    Warning, text,
 };
 
 use self::{color::Palette, pager::Pager, progress::WriteLog, term::TerminalStreams};
@@ -45,6 +46,8 @@ pub struct Ui {
     term: TerminalStreams,
     out: Arc<Mutex<BufWriter<io::Stdout>>>,
     writes: WriteLog,
+    /// Warnings about the index that were printed.
+    index_warnings: Arc<Mutex<Vec<Warning>>>,
     now: Timestamp,
     pager: Option<String>,
     named: Arc<CommandNames>,
@@ -106,6 +109,7 @@ impl Ui {
                 io::stdout(),
             ))),
             writes: WriteLog::default(),
+            index_warnings: Arc::default(),
             now: time::now(),
             pager: None,
             named: Arc::new(named),
@@ -313,6 +317,18 @@ impl Ui {
         }
     }
 
+    /// Prints, before a write, that an index may not show its records. Each collection is named
+    /// once.
+    pub fn warn_of_index_limit(&self, limit: &IndexLimit) {
+        let warning = limit.warning();
+        let shown = &self.index_warnings;
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if !shown.iter().any(|it| it.message == warning.message) {
+            self.warning(&warning);
+            shown.push(warning);
+        }
+    }
+
     /// Prints an error with its recovery on stderr.
     pub fn error(&self, e: &Error) {
         let label = self.err_palette().red("error:");
@@ -445,29 +461,36 @@ impl Ui {
             Ingestion::Pending {
                 uri: Some(uri),
                 waited,
-            } if waited.is_zero() => {
-                self.caution(&format!(
-                    "pending: written as {uri}; the command did not wait for the index"
-                ));
-                self.suggest_ingestion_check(uri);
-            }
-            Ingestion::Pending {
-                uri: Some(uri),
-                waited,
+                doubt,
             } => {
-                self.caution(&format!(
-                    "pending: written as {uri}; nothing shows it yet, after {:.1} s",
-                    waited.as_secs_f32()
-                ));
+                let wait = match waited.is_zero() {
+                    true => "the command did not wait for the index".to_owned(),
+                    false => {
+                        let waited = waited.as_secs_f32();
+                        format!("nothing shows it yet, after {waited:.1} s")
+                    }
+                };
+                self.caution(&format!("pending: written as {uri}; {wait}"));
+                if let Some(doubt) = doubt {
+                    self.caution(&format!("doubt: {doubt}"));
+                }
                 self.suggest_ingestion_check(uri);
             }
-            Ingestion::PdsOnly { instead } => self.warning(
-                &Warning::new(
+            Ingestion::PdsOnly { instead } => {
+                let verdict = Warning::new(
                     "pds_only: the PDS has the record, but the index does not ingest this kind of \
                      record",
-                )
-                .with_hint(instead),
-            ),
+                );
+                let hint = Some(Hint::from(instead.as_str()));
+                let shown = &self.index_warnings;
+                let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                let is_shown = shown.iter().any(|it| it.hint == hint);
+                self.warning(&if is_shown {
+                    verdict
+                } else {
+                    verdict.with_hint(instead)
+                });
+            }
             Ingestion::Ineffective { uri, reason } => {
                 let look = Action::new(Call::Ingestion).on(uri);
                 return Err(Error::new(

@@ -10,7 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::{Effect, Observer, Op, text};
+use forge_core::{Effect, IndexLimit, Observer, Op, text};
+
+use super::Ui;
 
 const SPINNER_DELAY: Duration = Duration::from_millis(500);
 /// The minimum delay before the spinner appears again, so that many short calls do not flicker.
@@ -29,20 +31,19 @@ pub struct Progress {
     spin: bool,
     verbose: bool,
     since: Instant,
-    writes: WriteLog,
+    ui: Ui,
     running: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Progress {
-    /// Creates an observer. `spin` is true if stderr is a terminal, and `verbose` is true with
-    /// `-v`. `writes` collects successful writes.
+    /// Creates an observer, which records successful writes in `ui`. `verbose` is true with `-v`.
     #[must_use]
-    pub fn new(spin: bool, verbose: bool, writes: WriteLog) -> Self {
+    pub fn new(verbose: bool, ui: Ui) -> Self {
         Self {
-            spin: spin && !verbose,
+            spin: ui.err_is_tty() && !verbose,
             verbose,
             since: Instant::now(),
-            writes,
+            ui,
             running: Mutex::new(None),
         }
     }
@@ -112,7 +113,8 @@ impl Observer for Progress {
         self.stop();
         if op.effect() == Effect::Write && error.is_none() {
             let write = format!("{} on {}", op.name(), text::one_line(target));
-            let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let writes = self.ui.writes();
+            let mut writes = writes.lock().unwrap_or_else(PoisonError::into_inner);
             writes.push(write);
         }
         if self.verbose {
@@ -124,6 +126,12 @@ impl Observer for Progress {
                 took.as_millis()
             );
         }
+    }
+
+    fn index_limited(&self, limit: &IndexLimit) {
+        // The warning is written in place of the spinner.
+        self.stop();
+        self.ui.warn_of_index_limit(limit);
     }
 
     fn rate_limited(&self, host: &str, wait: Duration) {

@@ -74,6 +74,7 @@ mod tests {
         let pending = || Ingestion::Pending {
             uri: None,
             waited: Duration::ZERO,
+            doubt: None,
         };
         let pds_only = Ingestion::PdsOnly {
             instead: "on the web".to_owned(),

@@ -158,6 +158,10 @@ pub struct PullRequest {
     /// count like closing lines of the description (`Closes #3`). Empty on forges without records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closing_references: Vec<IssueId>,
+    /// Issues that a merge by forge closes, on a forge that closes none itself: those after a
+    /// closing word of the description, then [`Self::closing_references`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed_on_merge: Vec<IssueId>,
     /// Settings of an automatic merge. ([`PrFields::AUTO_MERGE`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<AutoMerge>,
@@ -253,6 +257,7 @@ impl PullRequest {
             checks: None,
             linked_issues: None,
             closing_references: Vec::new(),
+            closed_on_merge: Vec::new(),
             auto_merge: None,
             maintainer_can_modify: None,
             database_id: None,

@@ -26,6 +26,9 @@ pub(crate) struct IngestionDetail {
     /// How long the call waited in vain
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+    /// A rule of another version of the index that the record breaks
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Clean>,
     /// What to do instead of waiting
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<Clean>,
@@ -46,9 +49,10 @@ impl IngestionDetail {
                 after_ms: millis(after),
                 ..Self::default()
             },
-            Ingestion::Pending { uri, waited } => Self {
+            Ingestion::Pending { uri, waited, doubt } => Self {
                 uri: uri.as_deref().and_then(line),
                 waited_ms: millis(waited),
+                doubt: doubt.as_deref().and_then(line),
                 ..Self::default()
             },
             Ingestion::PdsOnly { instead } => Self {
@@ -84,6 +88,9 @@ impl IngestionDetail {
             _ => {}
         }
         text.push('\n');
+        if let Some(doubt) = &self.doubt {
+            text.push_str(&format!("Doubt: {doubt}\n"));
+        }
         if let Some(instead) = &self.instead {
             text.push_str(&format!(
                 "It is stored, and this index does not show such records. Recovery: {instead}\n"

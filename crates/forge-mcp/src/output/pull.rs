@@ -1,5 +1,5 @@
 use forge_core::{
-    RepoId, Step,
+    PrKey, RepoId, Step,
     model::{CheckRollup, ChecksReport, PrState, PullRequest, ReviewState},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -10,6 +10,17 @@ use crate::{
     budget,
     content::{Clean, Cleaner, issue_id, name, name_of, names, people},
 };
+
+/// Returns the issues that a merge by forge closes, on a forge that closes none itself.
+fn closed_on_merge(pull: &PullRequest, cleaner: &Cleaner) -> Vec<Clean> {
+    let own = pull.id.repo.comparison_key();
+    let named = pull.closed_on_merge.iter().map(|issue| match &issue.key {
+        PrKey::Number(number) if issue.repo.comparison_key() == own => format!("#{number}"),
+        PrKey::Number(number) => format!("{}#{number}", issue.repo),
+        PrKey::Record(uri) => uri.clone(),
+    });
+    named.map(|name| cleaner.line(&name)).collect()
+}
 
 /// Summary of the reviews: the latest opinion of each reviewer.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -389,6 +400,7 @@ impl PullOut {
                         false => format!("{}#{}", i.repo, i.number),
                     })
                 })
+                .chain(closed_on_merge(pull, cleaner))
                 .collect(),
             linked_issues_total: None,
             // The name of the other pull request is cleaned, because on tangled the author can put

@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 
 use forge_core::{
-    Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Support, check_expected_head,
+    Action, Capability, Changed, Error, ErrorKind, Hint, Op, Repo, Support, Warning,
+    check_expected_head,
     model::PullRequest,
     text::{Quote, one_line, quote, strip_hidden},
 };
@@ -52,6 +53,22 @@ pub(super) async fn require_confirmation(
         confirm: said.confirm,
     };
     call.confirm(ask).await
+}
+
+/// Returns warnings about the records of `op` that the index of the forge may not show. A failure to
+/// find out is left to the operation.
+pub(super) async fn index_warnings(repo: &Repo, op: Op) -> Vec<Warning> {
+    let limits = repo.index_limits().await.unwrap_or_default();
+    let concerned = limits.iter().filter(|limit| limit.concerns(op, false));
+    concerned
+        .map(|limit| {
+            Warning::new(format!(
+                "{}; else {}",
+                limit.warning().message,
+                limit.instead
+            ))
+        })
+        .collect()
 }
 
 /// Formats a commit id for a question. The id is cleaned, because a host may send any text.

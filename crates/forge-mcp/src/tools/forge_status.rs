@@ -1,5 +1,5 @@
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Param, Support, Warning,
+    Action, Capability, Error, ErrorKind, Hint, IndexLimit, Param, Support, Warning,
     model::{Permission, RepoInfo},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -62,6 +62,18 @@ struct RepositoryOut {
     merge_methods: Vec<String>,
     can: Vec<String>,
     cannot: Vec<UnsupportedOut>,
+    /// Records that the index may not show to others
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    index_limits: Vec<IndexLimitOut>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct IndexLimitOut {
+    collection: String,
+    /// not_ingested, no_longer_ingested or unknown
+    support: String,
+    effect: String,
+    instead: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -218,7 +230,17 @@ async fn repository(
             .collect(),
         can,
         cannot,
+        index_limits: repo.index_limits().await?.iter().map(limit_out).collect(),
     })
+}
+
+fn limit_out(limit: &IndexLimit) -> IndexLimitOut {
+    IndexLimitOut {
+        collection: limit.collection.clone(),
+        support: limit.support.word().to_owned(),
+        effect: limit.effect(),
+        instead: limit.instead.clone(),
+    }
 }
 
 fn is_login(e: &Error) -> bool {
@@ -309,6 +331,12 @@ fn text(out: &ForgeStatusOut) -> String {
     }
     text.push_str(&format!("; merges by {}\n", repo.merge_methods.join(", ")));
     text.push_str(&missing);
+    for limit in &repo.index_limits {
+        text.push_str(&format!(
+            "index, {}: {}: {}; instead: {}\n",
+            limit.support, limit.collection, limit.effect, limit.instead
+        ));
+    }
     text.push_str(&format!("can: {}\n", repo.can.join(", ")));
     for no in &repo.cannot {
         text.push_str(&format!(

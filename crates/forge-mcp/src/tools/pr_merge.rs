@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     confirmation::{
         ConfirmationArgs, ConfirmationQuestion, QuestionFacts, changed, head_text, in_quotes,
-        mentioned, named, quote_names, quoted, require_confirmation, require_supported,
-        require_supported_here, titled,
+        index_warnings, mentioned, named, quote_names, quoted, require_confirmation,
+        require_supported, require_supported_here, titled,
     },
     linked::{LinkedIssuesOut, LinkedIssuesPlan},
     workflow_parts::issue_name,
@@ -150,6 +150,7 @@ impl Tool for PrMerge {
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
                 + &warned(call, &warnings)
+                + &warned(call, &index_warnings(&target.repo, Op::PrMerge).await)
                 // Repository names and the message come last. If the question is too long for an
                 // error message, its end is cut. A long name or message therefore cannot displace a
                 // warning.

@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::{
     confirmation::{
-        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, head_text, named,
+        ConfirmationArgs, ConfirmationQuestion, QuestionFacts, head_text, index_warnings, named,
         require_confirmation, titled,
     },
-    pr_merge::ensure_verified,
+    pr_merge::{ensure_verified, warned},
     write_output,
 };
 use crate::{
@@ -128,9 +128,11 @@ async fn confirm_deletion(
     require_unmerged(target, pull).await?;
     let (title, head) = (titled(call, pull), head_text(pull));
     let branch = named(&pull.head_branch);
+    let limits = index_warnings(&target.repo, Op::PrClose).await;
     let question = format!(
-        "Close {} and delete its branch {branch}? Head {head}. Title {title}.",
-        target.id
+        "Close {} and delete its branch {branch}? Head {head}. Title {title}.{}",
+        target.id,
+        warned(call, &limits)
     );
     let asked = ConfirmationQuestion {
         text: &question,

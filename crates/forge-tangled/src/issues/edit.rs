@@ -22,6 +22,7 @@ use crate::{
     caps::{self, LIMITS},
     comments,
     ingest::Seen,
+    ingested_collections::RecordWrite,
     label_definitions::no_board,
     labels::Before,
     pulls::{state::EffectiveState, status::Status},
@@ -268,13 +269,12 @@ impl Tangled {
         };
         let mut waits = Vec::new();
         if edited {
-            waits.push(self.ingestion(repository, Seen::Issue(target), issue));
+            let (write, seen) = (RecordWrite::Edit, Seen::Issue(target));
+            waits.push(self.ingestion_after(write, repository, seen, issue));
         }
-        waits.extend(
-            written
-                .iter()
-                .map(|(what, record)| self.ingestion(repository, seen(what), record)),
-        );
+        waits.extend(written.iter().map(|(what, record)| {
+            self.ingestion_after(RecordWrite::New, repository, seen(what), record)
+        }));
         let told = future::join_all(waits).await;
         let mut located = located.clone();
         if let Some(told) = told.first().filter(|_| edited) {

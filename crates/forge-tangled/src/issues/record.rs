@@ -6,6 +6,7 @@ use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
 use crate::{
     Dialects, ShFields,
     records::Record,
+    related_records::named_repository,
     tickets::{editor, markdown},
 };
 
@@ -34,7 +35,11 @@ impl Stored {
     /// Parses the record of an issue. A field of the wrong type counts as missing. Only a missing
     /// required field is an error.
     pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
-        let target = record.text(&fields.issue_repo).map(str::to_owned);
+        let (repo, did) = (
+            record.text(&fields.issue_repo),
+            record.text(&fields.target_did),
+        );
+        let target = named_repository(repo, did).map(str::to_owned);
         let target = target.ok_or_else(|| broken(&record, "it names no repository"))?;
         let title = record.text(&fields.title).map(str::to_owned);
         let body = record.text(&fields.body).unwrap_or_default().to_owned();
@@ -113,6 +118,26 @@ mod tests {
             let e = Stored::parse(record(value), &fields).unwrap_err();
             assert_eq!(e.code(), "protocol");
             assert!(e.message().contains(why), "{e}");
+        }
+    }
+
+    #[test]
+    fn issue_with_stale_at_uri_belongs_to_its_did() {
+        let stale = "at://did:plc:o/sh.tangled.repo/old";
+        for (value, target) in [
+            (json!({"repo": stale, "repoDid": "did:plc:r"}), "did:plc:r"),
+            (json!({"repoDid": "did:plc:r"}), "did:plc:r"),
+            (
+                json!({"repo": "did:plc:r", "repoDid": "did:plc:s"}),
+                "did:plc:r",
+            ),
+            (json!({"repo": stale, "repoDid": ""}), stale),
+            (json!({"repo": stale, "repoDid": null}), stale),
+        ] {
+            let mut value = value;
+            value["title"] = json!("T");
+            let found = Stored::parse(record(value), &ShFields::default()).unwrap();
+            assert_eq!(found.target, target);
         }
     }
 

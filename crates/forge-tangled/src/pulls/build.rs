@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forge_core::{
     AtUri, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
+    mentions::closing_issues,
     model::{Actor, IssueId, Label, PrState, PullRequest},
 };
 use futures::future;
@@ -105,6 +106,12 @@ impl Tangled {
         shown.version = pull.record.cid().to_owned();
         shown.rounds = Some(pull.rounds.len());
         shown.depends_on = pull.depends_on.clone().map(PrKey::Record);
+        shown.closed_on_merge = closing_issues(&pull.body, &repository.id, &self.text_hosts());
+        for issue in &closing {
+            if !shown.closed_on_merge.contains(issue) {
+                shown.closed_on_merge.push(issue.clone());
+            }
+        }
         shown.closing_references = closing;
         shown.warnings = beside.warnings;
         shown

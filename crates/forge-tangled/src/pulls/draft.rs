@@ -94,7 +94,7 @@ impl Tangled {
             })
             .await?;
         let told = self
-            .ingestion(&located.repository, Seen::Pull(&pull.target), &record)
+            .ingestion_of_edit(&located.repository, Seen::Pull(&pull.target), &record)
             .await;
         record.cid = Some(told.cid);
         let located = LocatedPull {

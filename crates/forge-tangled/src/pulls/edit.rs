@@ -136,7 +136,7 @@ impl Tangled {
         if edited {
             let seen = Seen::Pull(&located.pull.target);
             let told = self
-                .ingestion(&located.repository, seen, &located.pull.record)
+                .ingestion_of_edit(&located.repository, seen, &located.pull.record)
                 .await;
             located.pull.record.cid = Some(told.cid);
             ingestion = told.ingestion;

@@ -324,6 +324,7 @@ impl Tangled {
                 Ingestion::Pending {
                     uri: None,
                     waited: std::time::Duration::ZERO,
+                    doubt: None,
                 }
             }
         };

@@ -4,7 +4,8 @@ use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning, is_full_oi
 use serde_json::Value;
 
 use crate::{
-    ShFields, cid, json_field::OptionalField, records::Record, repository::TangledRepository,
+    ShFields, cid, json_field::OptionalField, records::Record, related_records::named_repository,
+    repository::TangledRepository,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,16 +68,22 @@ impl TangledPull {
         let text = |path: &[&str]| record.text_at(path).map(str::to_owned);
         let of_target = |name: &str| text(&[&fields.target, name]);
         let of_source = |name: &str| text(&[&fields.source, name]);
-        // An empty DID counts as missing, as in tangled's index.
-        let target_did = of_target(&fields.target_did).filter(|did| !did.is_empty());
-        let source_did = of_source(&fields.source_did).filter(|did| !did.is_empty());
+        let (target_repo, source_repo) = (
+            record.text_at(&[&fields.target, &fields.target_repo]),
+            record.text_at(&[&fields.source, &fields.source_repo]),
+        );
+        let target_did = record.text_at(&[&fields.target, &fields.target_did]);
+        let source_did = record.text_at(&[&fields.source, &fields.source_did]);
         let title = text(&[&fields.title]).ok_or_else(|| broken("it has no title"))?;
-        let target = of_target(&fields.target_repo)
-            .filter(|repo| repo.starts_with("did:"))
-            .or(target_did)
-            .or_else(|| of_target(&fields.target_repo))
+        let target = named_repository(target_repo, target_did)
+            .map(str::to_owned)
             .or_else(|| text(&[&fields.flat_repo]))
             .ok_or_else(|| broken("it names no repository"))?;
+        // The same at-uri means the same repository, even if only the target has a DID beside it.
+        let source = match named_repository(source_repo, source_did) {
+            Some(name) if Some(name) == target_repo => Some(target.clone()),
+            name => name.map(str::to_owned),
+        };
         let base = of_target(&fields.target_branch)
             .or_else(|| text(&[&fields.flat_branch]))
             .ok_or_else(|| broken("it names no target branch"))?;
@@ -90,7 +97,7 @@ impl TangledPull {
             target,
             base,
             head: of_source(&fields.source_branch).unwrap_or_default(),
-            source: source_did.or_else(|| of_source(&fields.source_repo)),
+            source,
             source_sha: of_source(&fields.source_sha).filter(|sha| is_full_oid(sha)),
             depends_on: text(&[&fields.depends_on]),
             created_at,
@@ -302,6 +309,57 @@ mod tests {
             let found = found.unwrap();
             assert_eq!((found.target.as_str(), found.head.as_str()), (uri, "f"));
             assert_eq!(found.source.as_deref(), source);
+        }
+    }
+
+    /// After a repository got another record, the at-uris of older records name nothing.
+    #[test]
+    fn stale_at_uri_beside_a_did_does_not_matter() {
+        let (stale, other) = (
+            "at://did:plc:o/sh.tangled.repo/old",
+            "at://did:plc:b/sh.tangled.repo/y",
+        );
+        for (target, source, wanted) in [
+            (
+                json!({"repo": stale, "repoDid": "did:plc:r"}),
+                json!({"repo": stale}),
+                "did:plc:r",
+            ),
+            (
+                json!({"repo": stale, "repoDid": "did:plc:r"}),
+                json!({"repo": stale, "repoDid": "did:plc:r"}),
+                "did:plc:r",
+            ),
+            (
+                json!({"repo": "did:plc:r"}),
+                json!({"repo": stale, "repoDid": "did:plc:r"}),
+                "did:plc:r",
+            ),
+            (
+                json!({"repo": stale, "repoDid": "did:plc:r"}),
+                json!({"repo": other, "repoDid": "did:plc:s"}),
+                "did:plc:s",
+            ),
+            (
+                json!({"repo": stale, "repoDid": "did:plc:r"}),
+                json!({"repo": other}),
+                other,
+            ),
+            // Text that is no DID counts as missing.
+            (
+                json!({"repo": "did:plc:r", "repoDid": 7}),
+                json!({"repo": other, "repoDid": "x"}),
+                other,
+            ),
+        ] {
+            let mut record = json!({
+                "title": "T", "createdAt": "2025-12-09T20:45:35Z", "target": target, "source": source,
+            });
+            record["target"]["branch"] = json!("main");
+            record["source"]["branch"] = json!("f");
+            let found = parse(record.clone()).unwrap();
+            assert_eq!(found.target, "did:plc:r", "{record}");
+            assert_eq!(found.source.as_deref(), Some(wanted), "{record}");
         }
     }
 

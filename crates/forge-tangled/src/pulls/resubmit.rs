@@ -23,6 +23,7 @@ use crate::{
     declaration::Undeclared,
     hints::{AS_PATCH, reopen},
     ingest::Seen,
+    ingested_collections::RecordWrite,
     patch::{self, Patch},
     ticket_comments::GoesWith,
     write,
@@ -243,8 +244,9 @@ impl Tangled {
                 }
             })
             .await?;
+        let seen = Seen::Pull(&pull.target);
         let told = self
-            .ingestion(&located.repository, Seen::Pull(&pull.target), &record)
+            .ingestion_after(RecordWrite::Round, &located.repository, seen, &record)
             .await;
         record.cid = Some(told.cid);
         let located = LocatedPull {

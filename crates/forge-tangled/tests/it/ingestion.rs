@@ -1,15 +1,16 @@
 //! A test for each ingestion state, and for each index behaviour that leads to it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use forge_core::{
-    Action, AtUri, Ingestion, Issues, Labels, Op, Outcome, PullRequests, Reviews,
+    Action, AtUri, Client, IndexLimit, Ingestion, Issues, Labels, Observer, Op, Outcome, Policy,
+    PullRequests, Reviews, SentRequest,
     model::{
         CloseReq, CommentId, EditPull, NewIssue, NewLabel, PrState, PullRequest, Resubmit,
         SetChange,
     },
 };
-use forge_tangled::{Dialects, TangledSettings, not_ingested_in};
+use forge_tangled::{Dialects, IngestedCollections, Ingests, TangledSettings};
 use forge_tangled_world::{Fault, Moods};
 
 use serde_json::json;
@@ -292,13 +293,9 @@ async fn comment_behind_an_empty_page_is_shown() {
 #[tokio::test]
 async fn collection_unknown_to_index_is_pds_only() {
     let stage = Stage::new();
-    let settings = TangledSettings {
-        not_ingested: vec![(
-            "sh.tangled.repo.pull.status".to_owned(),
-            "close it on the web".to_owned(),
-        )],
-        ..stage.settings()
-    };
+    let mut settings = stage.settings();
+    let status = "sh.tangled.repo.pull.status";
+    settings.ingested.set(status, Ingests::No);
     let made = create(&stage, settings.clone()).await;
     assert_eq!(made.ingestion.word(), "confirmed");
     let forge = stage.tangled_with(settings, Some(&stage.alice));
@@ -306,11 +303,11 @@ async fn collection_unknown_to_index_is_pds_only() {
         .close(&made.value.id, &CloseReq::default())
         .await
         .unwrap();
-    let instead = "close it on the web".to_owned();
+    let instead = "close, reopen or mark it as merged on its web page".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
     // A label of an unindexed record is also not shown.
     let settings = TangledSettings {
-        not_ingested: not_ingested_in("2025-10", &Dialects::default()),
+        ingested: IngestedCollections::at("2025-10", &Dialects::default()),
         ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.alice));
@@ -322,7 +319,13 @@ async fn collection_unknown_to_index_is_pds_only() {
         remove: Vec::new(),
     };
     let edited = forge.edit(&made.value.id, &edit).await.unwrap();
-    let instead = "open it on the web page of the repository".to_owned();
+    let instead = "set the labels on its web page".to_owned();
+    assert_eq!(edited.ingestion, Ingestion::PdsOnly { instead });
+    // The recovery fits the operation.
+    let mut edit = EditPull::default();
+    edit.title = Some("Another".to_owned());
+    let edited = forge.edit(&made.value.id, &edit).await.unwrap();
+    let instead = "make the change on its web page".to_owned();
     assert_eq!(edited.ingestion, Ingestion::PdsOnly { instead });
 }
 
@@ -556,9 +559,7 @@ async fn label_definition_reports_ingestion() {
                 ..Moods::default()
             }),
             "down" => index.host().set_down(true),
-            "no definitions" => settings
-                .not_ingested
-                .push((DEFINITION.to_owned(), "define it on the web".to_owned())),
+            "no definitions" => settings.ingested.set(DEFINITION, Ingests::No),
             "lost" => {
                 settings.wait = Duration::from_secs(5);
                 settings.poll = Duration::from_millis(5);
@@ -604,4 +605,355 @@ async fn record_with_at_uri_of_repository_is_confirmed() {
     let uri = AtUri::parse(&uri).unwrap();
     let report = forge.check_ingestion(&uri).await.unwrap();
     assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
+}
+
+const PULL: &str = "sh.tangled.repo.pull";
+const ISSUE: &str = "sh.tangled.repo.issue";
+
+/// Stores records of Alice's that break a rule of the ingester of July 2026, in forms that the
+/// index of October 2026 listed. Returns name and at-uri of each.
+fn legacy_records(stage: &Stage) -> Vec<(&'static str, AtUri)> {
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let (did, uri) = (&stage.repo.did, &stage.repo.uri);
+    let issue = |time: &str| json!({"repo": uri, "title": "Older", "createdAt": time});
+    let at = "2025-12-09T20:45:35Z";
+    let target = json!({"repo": did, "branch": "main"});
+    let pull = |value: serde_json::Value| {
+        let mut pull = json!({"title": "Older", "createdAt": at, "target": target, "patch": "p"});
+        pull.as_object_mut()
+            .unwrap()
+            .extend(value.as_object().unwrap().clone());
+        pull
+    };
+    let of_2025 = json!({"target": {"repo": uri, "branch": "main", "repoDid": did}});
+    let records = [
+        ("issue without a time", ISSUE, issue("")),
+        ("issue with a date", ISSUE, issue("2025-03-05")),
+        ("at-uri in the target", PULL, pull(of_2025)),
+        (
+            "at-uri in the source",
+            PULL,
+            pull(json!({"source": {"repo": uri, "branch": "x"}})),
+        ),
+        (
+            "round without a time",
+            PULL,
+            pull(json!({"rounds": [{"createdAt": ""}]})),
+        ),
+        (
+            "parent without an at-uri",
+            PULL,
+            pull(json!({"dependentOn": "7"})),
+        ),
+    ];
+    let stored = records.into_iter().map(|(name, collection, record)| {
+        (
+            name,
+            AtUri::parse(&pds.add(alice, collection, record).0).unwrap(),
+        )
+    });
+    stored.collect()
+}
+
+/// Edits the title of a pull request or an issue.
+async fn edit_title(forge: &forge_tangled::Tangled, uri: &AtUri, title: &str) -> Ingestion {
+    if uri.collection == ISSUE {
+        let id = forge.issue_of_record(uri).await.unwrap();
+        let mut edit = forge_core::model::EditIssue::default();
+        edit.title = Some(title.to_owned());
+        forge.edit_issue(&id, &edit).await.unwrap().ingestion
+    } else {
+        let id = forge.pull_of_record(uri).await.unwrap();
+        let mut edit = EditPull::default();
+        edit.title = Some(title.to_owned());
+        forge.edit(&id, &edit).await.unwrap().ingestion
+    }
+}
+
+/// A rule of one ingester is no observation: the list of the index decides.
+#[tokio::test]
+async fn listed_legacy_record_is_confirmed() {
+    let stage = Stage::new();
+    let takes_legacy = Moods {
+        takes_legacy: true,
+        ..Moods::default()
+    };
+    stage.world.index().set_moods(takes_legacy);
+    let forge = stage.tangled(&stage.alice);
+    for (name, uri) in legacy_records(&stage) {
+        let ingestion = edit_title(&forge, &uri, "Better").await;
+        assert_eq!(ingestion.word(), "confirmed", "{name}: {ingestion:?}");
+        let report = forge.check_ingestion(&uri).await.unwrap();
+        assert_eq!(report.ingestion.word(), "confirmed", "{name}: {report:?}");
+    }
+}
+
+/// An index that is not asked, does not answer or shows another version proves nothing.
+#[tokio::test]
+async fn broken_rule_without_observation_is_a_doubt() {
+    for mood in ["no wait", "down", "429", "other cid"] {
+        let stage = Stage::new();
+        let index = stage.world.index();
+        let mut moods = Moods {
+            takes_legacy: true,
+            ..Moods::default()
+        };
+        let mut settings = impatient(&stage);
+        let records = legacy_records(&stage);
+        match mood {
+            "no wait" => settings.wait = Duration::ZERO,
+            "down" => index.host().set_down(true),
+            "429" => index.host().fault(Fault::rate_limited(600).always()),
+            _ => moods.other_cid = true,
+        }
+        index.set_moods(moods);
+        let forge = stage.tangled_with(settings, Some(&stage.alice));
+        for (name, uri) in records {
+            let ingestion = edit_title(&forge, &uri, "Better").await;
+            let Ingestion::Pending { doubt, .. } = &ingestion else {
+                panic!("{mood}, {name}: {ingestion:?}");
+            };
+            let doubt = doubt.as_deref().unwrap_or_default();
+            let is_named = doubt.starts_with("an index of July 2026 ignored such a record (`");
+            assert!(is_named, "{mood}, {name}: {doubt}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rule_of_configured_version_is_proved() {
+    let stage = Stage::new();
+    let settings = TangledSettings {
+        ingested: IngestedCollections::at("2026-07", &Dialects::default()),
+        wait: Duration::ZERO,
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    for (name, uri) in legacy_records(&stage) {
+        let ingestion = edit_title(&forge, &uri, "Better").await;
+        assert_eq!(ingestion.word(), "ineffective", "{name}: {ingestion:?}");
+    }
+}
+
+#[tokio::test]
+async fn record_of_unknown_collection_is_a_doubt() {
+    let stage = Stage::new();
+    stage.world.index().lose_next(PULL, 9);
+    let settings = TangledSettings {
+        ingested: IngestedCollections::of_tangled(&Dialects::default()),
+        ..impatient(&stage)
+    };
+    let made = create(&stage, settings.clone()).await;
+    let host = stage.world.index().host().authority();
+    let unknown = format!("it is unknown whether {host} ingests {PULL}");
+    let Ingestion::Pending { doubt, .. } = &made.ingestion else {
+        panic!("{:?}", made.ingestion);
+    };
+    assert_eq!(doubt.as_ref(), Some(&unknown));
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let uri = AtUri::parse(&made.value.node_id).unwrap();
+    let report = forge.check_ingestion(&uri).await.unwrap();
+    assert_eq!(
+        report.because,
+        format!("{host} does not list the record; {unknown}")
+    );
+}
+
+/// From October 2026, tangled's index ingests no label operations, and still lists older ones.
+#[tokio::test]
+async fn stopped_collection_is_pds_only_unless_listed() {
+    const LABEL_OP: &str = "sh.tangled.label.op";
+    let stage = Stage::new();
+    let made = create(&stage, stage.settings()).await.value;
+    let settings = TangledSettings {
+        ingested: IngestedCollections::of_tangled(&Dialects::default()),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let assign = |change: SetChange<String>| {
+        let mut edit = EditPull::default();
+        edit.assignees = change;
+        edit
+    };
+    let bob = || vec![stage.bob.handle.clone()];
+    let add = SetChange {
+        add: bob(),
+        remove: Vec::new(),
+    };
+    stage
+        .handle(&stage.alice)
+        .edit_pull(&made.id, &assign(add))
+        .await
+        .unwrap();
+    let (older, ..) = stage
+        .world
+        .pds()
+        .records(&stage.alice.did, LABEL_OP)
+        .remove(0);
+    stage.world.index().lose_next(LABEL_OP, 9);
+    let remove = SetChange {
+        add: Vec::new(),
+        remove: bob(),
+    };
+    let edited = forge.edit(&made.id, &assign(remove)).await.unwrap();
+    let instead = "set the labels on its web page".to_owned();
+    assert_eq!(edited.ingestion, Ingestion::PdsOnly { instead });
+    for (uri, ..) in stage.world.pds().records(&stage.alice.did, LABEL_OP) {
+        let report = forge
+            .check_ingestion(&AtUri::parse(&uri).unwrap())
+            .await
+            .unwrap();
+        let wanted = if uri == older {
+            "confirmed"
+        } else {
+            "pds_only"
+        };
+        assert_eq!(report.ingestion.word(), wanted, "{report:?}");
+    }
+}
+
+/// Records index limits and counts the writes that were sent before each.
+#[derive(Default)]
+struct Told(std::sync::Mutex<Vec<String>>);
+
+impl Observer for Told {
+    fn started(&self, _: Op, _: &str) {}
+    fn finished(&self, _: Op, _: &str, _: Duration, _: Option<&'static str>) {}
+    fn rate_limited(&self, _: &str, _: Duration) {}
+
+    fn index_limited(&self, limit: &IndexLimit) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{}: {}", limit.collection, limit.instead));
+    }
+
+    fn requested(&self, request: &SentRequest<'_>) {
+        let writes = ["createRecord", "putRecord", "deleteRecord", "applyWrites"];
+        if writes.iter().any(|write| request.path.ends_with(write)) {
+            self.0.lock().unwrap().push("write".to_owned());
+        }
+    }
+}
+
+#[tokio::test]
+async fn index_limit_is_told_before_each_write() {
+    let stage = Stage::new();
+    let settings = TangledSettings {
+        ingested: IngestedCollections::at("2025-12", &Dialects::default()),
+        ..stage.settings()
+    };
+    let made = create(&stage, stage.settings()).await.value;
+    let told = Arc::new(Told::default());
+    let mut policy = Policy::default();
+    policy.observer = Some(Arc::clone(&told) as Arc<dyn Observer>);
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let repo = Client::new(Arc::new(forge), policy).repo(stage.id());
+    let mut edit = EditPull::default();
+    edit.title = Some("Another".to_owned());
+    let take = || std::mem::take(&mut *told.0.lock().unwrap());
+    repo.edit_pull(&made.id, &edit).await.unwrap();
+    let limit = "sh.tangled.repo.pull: make the change on its web page";
+    assert_eq!(take(), [limit, "write"]);
+    repo.close(&made.id, &CloseReq::default()).await.unwrap();
+    let limit = "sh.tangled.repo.pull.status: close, reopen or mark it as merged on its web page";
+    assert_eq!(take(), [limit, "write"]);
+    repo.comment(&made.id, "Fine.", None).await.unwrap();
+    assert_eq!(
+        take(),
+        ["sh.tangled.feed.comment: comment on its web page", "write"]
+    );
+    repo.edit_pull(&made.id, &edit).await.unwrap();
+    assert_eq!(take(), [""; 0], "nothing is written");
+    repo.create_issue(&NewIssue::new("One", "")).await.unwrap();
+    assert_eq!(take(), ["write"], "such an index ingests issues");
+}
+
+#[tokio::test]
+async fn index_limits_hold_only_where_an_index_is_needed() {
+    let stage = Stage::new();
+    let limits_of = async |ingested: IngestedCollections, id: &forge_core::RepoId| {
+        let settings = TangledSettings {
+            ingested,
+            ..stage.settings()
+        };
+        let forge = stage.tangled_with(settings, Some(&stage.alice));
+        forge_core::Repos::index_limits(&forge, id).await.unwrap()
+    };
+    let names = Dialects::default();
+    let today = || IngestedCollections::of_tangled(&names);
+    assert!(limits_of(today(), stage.repo_id()).await.len() > 5);
+    let (_, of_1_0) = stage.repo_1_0();
+    assert!(limits_of(today(), &of_1_0).await.is_empty());
+    let asked = || stage.world.pds().host().requests().len();
+    let before = asked();
+    let none = limits_of(IngestedCollections::default(), stage.repo_id()).await;
+    assert!(none.is_empty());
+    assert_eq!(asked(), before, "nobody is asked");
+}
+
+/// After a repository got another record, older at-uris name nothing. The DID beside them decides.
+#[tokio::test]
+async fn stale_at_uri_beside_a_did_is_ignored() {
+    let stage = Stage::new();
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let (did, stale) = (
+        &stage.repo.did,
+        format!("at://{alice}/sh.tangled.repo/3liuighjy2h22"),
+    );
+    let issue = json!({"repo": stale, "repoDid": did, "title": "Older", "createdAt": ""});
+    let (issue, _) = pds.add(alice, ISSUE, issue);
+    let pull = json!({
+        "title": "Older", "createdAt": "2025-12-09T20:45:35Z", "patch": "p",
+        "target": {"repo": stale, "repoDid": did, "branch": "main"},
+        "source": {"repo": stale, "branch": "topic"},
+    });
+    let (pull, _) = pds.add(alice, PULL, pull);
+    let forge = stage.tangled(&stage.bob);
+    let found = forge
+        .issue_of_record(&AtUri::parse(&issue).unwrap())
+        .await
+        .unwrap();
+    let fields = forge_core::model::IssueFields::NONE;
+    assert_eq!(forge.issue(&found, &fields).await.unwrap().title, "Older");
+    let found = forge
+        .pull_of_record(&AtUri::parse(&pull).unwrap())
+        .await
+        .unwrap();
+    let view = forge.view(&found, Default::default()).await.unwrap();
+    assert!(!view.is_cross_repository(), "{:?}", view.head_repo);
+    // The backlinks name the account by the DID.
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.bob);
+    let page = forge_core::PageReq::first(10);
+    let query = forge_core::model::IssueQuery::default();
+    let issues = forge.issues(&stage.id(), &query, page).await.unwrap().items;
+    assert_eq!(
+        issues.iter().map(|it| &it.title).collect::<Vec<_>>(),
+        ["Older"]
+    );
+}
+
+#[tokio::test]
+async fn collaborator_record_with_stale_at_uri_counts() {
+    let stage = Stage::new();
+    let made = create(&stage, stage.settings()).await.value;
+    let carol = stage
+        .world
+        .pds()
+        .account("carol.test", crate::stage::PASSWORD);
+    let gone = Fault::gateway(503).on("sh.tangled.repo.listCollaborators");
+    stage.world.knot().host().fault(gone.always());
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let stale = format!("at://{alice}/sh.tangled.repo/3liuighjy2h22");
+    for (repo_did, may) in [("did:plc:another", false), (stage.repo.did.as_str(), true)] {
+        let record = json!({
+            "repo": stale, "repoDid": repo_did, "subject": carol.did,
+            "createdAt": "2025-05-01T00:00:00Z",
+        });
+        pds.add(alice, "sh.tangled.repo.collaborator", record);
+        let forge = stage.tangled(&carol);
+        let closed = forge.close(&made.id, &CloseReq::default()).await;
+        assert_eq!(closed.is_ok(), may, "{repo_did}: {closed:?}");
+    }
 }

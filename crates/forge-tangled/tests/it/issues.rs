@@ -99,7 +99,7 @@ async fn unindexed_issue_is_pending_or_pds_only() {
     };
     assert_eq!(*uri, made.value.node_id);
     let old = TangledSettings {
-        not_ingested: forge_tangled::not_ingested_in(
+        ingested: forge_tangled::IngestedCollections::at(
             "2026-06",
             &forge_tangled::Dialects::default(),
         ),
@@ -122,7 +122,7 @@ async fn list_distrusts_index_without_states() {
         ..Moods::default()
     });
     let old = TangledSettings {
-        not_ingested: forge_tangled::not_ingested_in(
+        ingested: forge_tangled::IngestedCollections::at(
             "2026-06",
             &forge_tangled::Dialects::default(),
         ),

@@ -7,7 +7,7 @@ use forge_core::{
         SubjectKind,
     },
 };
-use forge_tangled::{Dialects, TangledSettings, not_ingested_in};
+use forge_tangled::{Dialects, IngestedCollections, TangledSettings};
 use forge_tangled_world::PdsOptions;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ async fn references_of_records_are_links_in_both_directions() {
     assert!(said(&found.warnings, "comments elsewhere"), "{found:?}");
     // The client does not trust the states of an index that ingests none.
     let old = TangledSettings {
-        not_ingested: not_ingested_in("2026-06", &Dialects::default()),
+        ingested: IngestedCollections::at("2026-06", &Dialects::default()),
         ..stage.settings()
     };
     let forge = stage.tangled_with(old, Some(&stage.alice));
@@ -104,6 +104,12 @@ async fn references_of_a_pull_close_issues() {
     let view = forge.view(&pull.id, PrFields::NONE).await.unwrap();
     let closing = view.closing_references.iter().map(IssueId::to_string);
     assert_eq!(closing.collect::<Vec<_>>(), [one.node_id.as_str()]);
+    let on_merge: Vec<_> = view
+        .closed_on_merge
+        .iter()
+        .map(IssueId::to_string)
+        .collect();
+    assert_eq!(on_merge, [one.node_id.as_str()]);
     // An account that only an at-uri names is not contacted.
     let index = stage.world.index().host();
     index.reset_record();
@@ -275,4 +281,32 @@ async fn mentions_between_tickets_are_links() {
         found.mentions.is_empty() && found.warnings.is_empty(),
         "{found:?}"
     );
+}
+
+/// A number, a link and an at-uri after a closing word count, each once, before the references.
+#[tokio::test]
+async fn closing_words_and_references_are_one_list() {
+    const PULL: &str = "sh.tangled.repo.pull";
+    let stage = Stage::new();
+    let one = open(&stage, "One", "Why").await;
+    let two = open(&stage, "Two", "Why").await;
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let (_, mut record) = pds.record(&pull.node_id).unwrap();
+    record["body"] = json!(format!(
+        "Fixes #769, closes {} and resolves https://tangled.org/alice.test/widget/issues/5. See #2. \
+         `Fixes #3`",
+        one.node_id
+    ));
+    record["references"] = json!([one.node_id, two.node_id]);
+    let rkey = pull.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, PULL, rkey, record);
+    let forge = stage.tangled(&stage.bob);
+    let view = forge.view(&pull.id, PrFields::NONE).await.unwrap();
+    let keys: Vec<_> = view
+        .closed_on_merge
+        .iter()
+        .map(|id| id.key.to_string())
+        .collect();
+    assert_eq!(keys, ["769", &one.node_id, "5", &two.node_id]);
 }

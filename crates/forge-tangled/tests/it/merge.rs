@@ -126,6 +126,7 @@ async fn unrecorded_merge_is_finished_by_a_rerun() {
     let none = Ingestion::Pending {
         uri: None,
         waited: Duration::ZERO,
+        doubt: None,
     };
     assert_eq!(
         merged.ingestion, none,

@@ -360,6 +360,7 @@ async fn unrecorded_merge_is_recorded_by_next_merge() {
     let none = Ingestion::Pending {
         uri: None,
         waited: Duration::ZERO,
+        doubt: None,
     };
     assert_eq!(merged.ingestion, none, "the ticket is not what is pending");
     let told = merged

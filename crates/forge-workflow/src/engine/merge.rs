@@ -11,7 +11,7 @@ use std::{
 use forge_core::{
     Capability, Error, ErrorKind, Hint, PageReq, PrKey, Repo, Result, Support, Timestamp,
     locator::Hosts,
-    mentions::{MentionTarget, mentions},
+    mentions::closing_issues,
     model::{
         EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest, RepoInfo,
         StatusEventKind,
@@ -714,27 +714,12 @@ pub fn linked_issues(pull: &PullRequest, repo: &Repo, hosts: &Hosts) -> Vec<Clos
         })
         .collect();
     if matches!(links, Support::ClientSide { .. } | Support::No { .. }) {
-        let named = mentions(&pull.description, hosts, &mut Vec::new());
-        for mention in named.into_iter().filter(|mention| mention.closes) {
-            let own = |key| IssueId {
-                repo: pull.id.repo.clone(),
-                key,
-            };
-            let id = match mention.named {
-                MentionTarget::Number(n) => Some(own(PrKey::Number(n))),
-                MentionTarget::InRepo(other, n) => Some(IssueId::number(other, n)),
-                MentionTarget::Issue(id) => Some(id),
-                MentionTarget::Record(uri) if uri.collection.ends_with(".issue") => {
-                    Some(own(uri.into()))
-                }
-                MentionTarget::Record(_) | MentionTarget::Pull(_) => None,
-            };
-            linked.extend(id.map(|id| ClosingIssue {
-                id,
-                open: None,
-                by_reference: false,
-            }));
-        }
+        let named = closing_issues(&pull.description, &pull.id.repo, hosts);
+        linked.extend(named.into_iter().map(|id| ClosingIssue {
+            id,
+            open: None,
+            by_reference: false,
+        }));
         let references = pull.closing_references.iter();
         linked.extend(references.map(|id| ClosingIssue {
             id: id.clone(),

@@ -294,7 +294,9 @@ const MOVES: KeyScope =
 
 /// Release dates of tangled's index at which the set of ingested collections changed. A test
 /// compares the dates with the dates in the backend.
-const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
+const INDEX_DATES: &[&str] = &[
+    "2025-10", "2025-12", "2026-05", "2026-06", "2026-07", "2026-10",
+];
 
 /// Names of the sections of a context bundle (`forge pr context`). A test compares them with the
 /// sections of the model.
@@ -362,7 +364,7 @@ pub const KEYS: &[ConfigKey] = &[
         name: "hosts.<host>.index_date",
         ty: ValueType::Word(INDEX_DATES),
         scope: SENDS,
-        doc: "The release date of a tangled host's index. Writes of collections that an index of this date does not ingest are reported as `pds_only` at once.",
+        doc: "The release date of a tangled host's index. Before a write, `forge` says what an index of this date does not ingest; such a write is reported as `pds_only` at once. Without a date, `2026-10` holds for `https://api.tangled.org`, and nothing is claimed of another index.",
         ..DEFAULTS
     },
     ConfigKey {

@@ -77,6 +77,7 @@ fn accept(index: &Index, state: &mut State, change: &Change, entry: &Entry) -> R
     }
     match collection {
         PULL if !state.moods.pulls => Err("the index does not ingest pull requests".to_owned()),
+        PULL if state.moods.takes_legacy => Ok(()),
         PULL => pull(state, change, entry),
         STATUS | ISSUE_STATE if !state.moods.statuses => {
             Err("the index does not ingest states".to_owned())

@@ -42,6 +42,8 @@ pub struct Moods {
     pub counts_authors_only: bool,
     /// True if the index returns an older version's CID instead of the current one.
     pub other_cid: bool,
+    /// True if the index lists pull requests in the forms of 2025, as bobbin did in October 2026.
+    pub takes_legacy: bool,
     /// DIDs of accounts whose records the index cannot read, because their PDS is down. Lists lack
     /// their rows, but have the same pages and cursors.
     pub unreadable: BTreeSet<String>,
@@ -56,6 +58,7 @@ impl Default for Moods {
             drops_unauthorised: false,
             counts_authors_only: false,
             other_cid: false,
+            takes_legacy: false,
             unreadable: BTreeSet::new(),
         }
     }

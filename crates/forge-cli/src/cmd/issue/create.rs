@@ -2,7 +2,7 @@
 
 use clap::Args;
 use forge_core::{
-    Error, ErrorKind, Outcome, Repo, Result, WebPage,
+    Error, ErrorKind, Op, Outcome, Repo, Result, WebPage,
     model::{EditIssue, Issue, IssueId, NewIssue, SetChange},
     text,
 };
@@ -223,6 +223,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         let name = repo_name(repo.id());
         ctx.ui.note(&format!("\nCreating issue in {name}\n"));
     }
+    let has_labels = !draft.labels.is_empty() || !draft.assignees.is_empty();
+    ctx.warn_of_index(&repo, Op::IssueCreate, has_labels).await;
     let is_given = args.title.is_some() && args.has_body();
     let typed = args.editor || !is_given && ctx.ui.can_prompt();
     let asked = match typed {

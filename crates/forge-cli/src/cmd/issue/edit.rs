@@ -376,20 +376,29 @@ fn report(
     named: &[IssueId],
     written: Vec<Result<Outcome<Issue>>>,
 ) -> Result<Exit> {
-    let mut failed = Vec::new();
+    let (mut failed, mut ignored) = (Vec::new(), Vec::new());
     for ((id, _), written) in batch.0.iter().zip(written) {
+        let is_stored = written.is_ok();
         match written.and_then(|outcome| ctx.ui.outcome(outcome)) {
             Ok(issue) if named.contains(id) => ctx.ui.url(&issue.url)?,
             Ok(_) => {}
             Err(e) => {
                 ctx.ui.error(&e);
-                failed.push(name(id));
+                let names = if is_stored { &mut ignored } else { &mut failed };
+                names.push(name(id));
             }
         }
     }
-    if failed.is_empty() {
+    for (what, names) in [
+        ("not changed", &failed),
+        ("changed without effect", &ignored),
+    ] {
+        if !names.is_empty() {
+            ctx.ui.note(&format!("{what}: {}", names.join(", ")));
+        }
+    }
+    if failed.is_empty() && ignored.is_empty() {
         return Ok(Exit::Ok);
     }
-    ctx.ui.note(&format!("not changed: {}", failed.join(", ")));
     Ok(Exit::Failure)
 }

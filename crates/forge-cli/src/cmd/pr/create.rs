@@ -205,6 +205,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let line = format!("Creating {what} for {head} {onto} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
     }
+    if !args.web {
+        let has_labels = !args.label.is_empty() || !args.assignee.is_empty();
+        ctx.warn_of_index(&repo, Op::PrCreate, has_labels).await;
+    }
     let onto = CommitBase {
         base: base.as_deref(),
         below: depends_on.as_ref(),

@@ -152,6 +152,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let open = |pull: &&PullRequest| pull.state == PrState::Open;
     if asks && let Some(pull) = seen.as_ref().filter(open) {
         merge_prompt::show(ctx, &selected.repo, pull);
+        ctx.warn_of_index(&selected.repo, Op::PrMerge, false).await;
     }
     if args.selector.is_none()
         && let Some(pull) = seen.as_ref().or(selected.found()).filter(open)

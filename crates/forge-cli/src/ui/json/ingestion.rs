@@ -17,7 +17,10 @@ pub(crate) fn ingestion(ingestion: &Ingestion) -> Json {
             members.push(("by", Json::text(by)));
             members.push(("afterMs", millis(after)));
         }
-        Ingestion::Pending { waited, .. } => members.push(("waitedMs", millis(waited))),
+        Ingestion::Pending { waited, doubt, .. } => {
+            members.push(("waitedMs", millis(waited)));
+            members.extend(doubt.as_ref().map(|doubt| ("doubt", Json::text(doubt))));
+        }
         Ingestion::PdsOnly { instead } => members.push(("instead", Json::text(instead))),
         Ingestion::Ineffective { reason, .. } => members.push(("reason", Json::text(reason))),
     }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    RepoId, RepoPath, Timestamp,
+    PrKey, RepoId, RepoPath, Timestamp,
     model::{
         Actor, AutoMerge, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue,
         MergeState, Milestone, PrFields, PrState, ProjectItem, PullRequest, RepoNode, Review,
@@ -34,7 +34,7 @@ fields! {
     "changedFiles" STATS |p| number(p.changed_files);
     "closed" NONE |p| Json::Bool(p.state != PrState::Open);
     "closedAt" NONE |p| time(p.closed_at);
-    "closingIssuesReferences" LINKED_ISSUES |p| section(p.linked_issues.as_deref(), linked_issue);
+    "closingIssuesReferences" LINKED_ISSUES |p| closing_issues(p);
     "comments" COMMENTS |p| section(p.comments.as_deref(), comment);
     "commits" COMMITS |p| section(p.commits.as_deref(), commit);
     "createdAt" NONE |p| time(Some(p.created_at));
@@ -401,6 +401,20 @@ fn commit(c: &Commit) -> Json {
         ("messageHeadline", Json::text(&c.message_headline)),
         ("oid", Json::text(&c.oid)),
     ])
+}
+
+/// Returns the issues that the forge closes with the merge; on a forge that closes none, those that
+/// a merge by forge closes. Of an issue that is known by its record, the at-uri is the id.
+fn closing_issues(p: &PullRequest) -> Json {
+    let by_forge = p.linked_issues.iter().flatten().map(linked_issue);
+    let on_merge = p.closed_on_merge.iter().map(|issue| {
+        let (id, number) = match &issue.key {
+            PrKey::Number(number) => ("", Json::Number(*number)),
+            PrKey::Record(uri) => (uri.as_str(), Json::Null),
+        };
+        linked(id, number, &issue.repo, None, id)
+    });
+    Json::Array(by_forge.chain(on_merge).collect())
 }
 
 fn linked_issue(i: &LinkedIssue) -> Json {

@@ -17,7 +17,7 @@ use forge_core::{
     Error, Ingestion, Labels as _, Outcome, PullRequests as _, RepoId, RepoPath, Retry,
     model::{Comment, Issue, Merge, NewLabel, PrFields, PullRequest},
 };
-use forge_tangled::{Dialects, Tangled, TangledSettings, not_ingested_in};
+use forge_tangled::{Dialects, IngestedCollections, Tangled, TangledSettings};
 use forge_tangled_world::{Account, Host, Repository, Trap};
 use forge_testkit::Random;
 
@@ -373,9 +373,9 @@ impl Writes {
             sessions: Some(self.sessions.path().to_owned()),
             wait,
             poll: Duration::from_millis(5),
-            not_ingested: match self.is_known_old {
-                true => not_ingested_in("2026-06", &Dialects::default()),
-                false => Vec::new(),
+            ingested: match self.is_known_old {
+                true => IngestedCollections::at("2026-06", &Dialects::default()),
+                false => IngestedCollections::default(),
             },
             ..self.stage.settings()
         };

@@ -319,6 +319,7 @@ impl Writes {
                     let none = Ingestion::Pending {
                         uri: None,
                         waited: Duration::ZERO,
+                        doubt: None,
                     };
                     assert_eq!(outcome.ingestion, none, "{at}");
                 } else if !outcome.unchanged {

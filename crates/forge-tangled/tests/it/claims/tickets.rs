@@ -258,6 +258,7 @@ impl Writes {
                     let none = Ingestion::Pending {
                         uri: None,
                         waited: Duration::ZERO,
+                        doubt: None,
                     };
                     assert_eq!(*ingestion, none, "{at}");
                 }
