@@ -386,6 +386,7 @@ async fn merged_before(
     if !issues.is_empty() {
         let title = titled(call, pull);
         let mut text = format!("{} {title} is merged. {} {issues}?", target.id, plan.verb());
+        text.push_str(&plan.off_board_in_words());
         text.push_str(&warned(call, &warnings));
         let question = ConfirmationQuestion {
             text: &text,
@@ -840,6 +841,7 @@ fn question(
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
+    question.push_str(&plan.off_board_in_words());
     question
 }
 
