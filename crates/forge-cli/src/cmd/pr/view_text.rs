@@ -60,7 +60,8 @@ pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     if let Some(closes) = closes {
         key_of(&mut out, "closes", closes);
     }
-    let _ = writeln!(out, "--\n{}", p.description);
+    let description = text::drop_mention_breaks(&p.description);
+    let _ = writeln!(out, "--\n{description}");
     text::neutralise(&out).into_owned()
 }
 
@@ -213,7 +214,7 @@ fn format_remark_for_pipe(said: &Remark<'_>) -> String {
     let association = text::one_line(&association);
     let login = text::one_line(&author.login);
     // In this format a line `--` ends a comment, so such a line of the text is indented.
-    let body: Vec<String> = body
+    let body: Vec<String> = text::drop_mention_breaks(body)
         .split('\n')
         .map(|line| match line.trim_end() {
             "--" => format!(" {line}"),
