@@ -253,6 +253,8 @@ fn r_001_22_t4_pick_prefers_urgent_then_small_then_old() {
     assert_eq!(found["found"], true);
     assert_eq!(found["issue"]["number"], 3);
     assert_eq!(found["issue"]["priority"], "P0");
+    assert_eq!(found["issue"]["isLocked"], false);
+    assert_eq!(found["issue"]["blockedBy"], json!([]));
     assert_eq!(found["alternatives"], 2);
     assert_eq!(numbers(&found["skipped"]), [2, 4]);
     assert_eq!(found["skipped"][0]["reason"], "its estimate is L");

@@ -1,6 +1,9 @@
 //! Runs the server on the GitHub double. Tests how many requests its calls send, and their results.
 
-use forge_github_double::{PullSeed, state::ReviewState};
+use forge_github_double::{
+    PullSeed,
+    state::{PullState, ReviewState},
+};
 use forge_testkit::{Identity, Run};
 use serde_json::json;
 
@@ -989,4 +992,53 @@ fn update_of_branch_of_others_needs_confirmation() {
     wire.user = User::Agrees;
     wire.call("pr_update_branch", update(1)).ok();
     assert_eq!(wire.asked.len(), 1);
+}
+
+/// GitHub closes pull requests that are based on a deleted branch.
+#[test]
+fn merge_question_names_pulls_based_on_the_branch() {
+    let hub = Hub::with_pull();
+    let open_upper = |head: &str| {
+        let mut seed = hub.double.seed();
+        seed.commit(REPO, head, &[(head, Some("1\n"))], "Add");
+        let upper = PullSeed {
+            author: "grace",
+            title: "Upper",
+            head,
+            base: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &upper)
+    };
+    assert_eq!([open_upper("one"), open_upper("two")], [2, 3]);
+    let mut wire = hub.server(&["--write"]);
+    let mut args = json!({"repo": REPO, "number": 1});
+    wire.user = User::Declines;
+    wire.call("pr_merge", args.clone()).fails("cancelled");
+    assert!(!wire.asked[0].contains("based on its branch"));
+    args["delete_branch"] = json!(true);
+    wire.call("pr_merge", args.clone()).fails("cancelled");
+    let named = " #2 and #3 are based on its branch, and get its base branch before the branch is \
+                 deleted.";
+    assert!(wire.asked[1].contains(named), "{:?}", wire.asked);
+    // An answer does not count for a pull request that came after the question.
+    let asked = wire.raw("pr_merge", args.clone());
+    assert_eq!(open_upper("three"), 4);
+    wire.confirmed("pr_merge", args.clone(), &asked["requestState"])
+        .fails("invalid_input");
+    wire.user = User::Agrees;
+    wire.call("pr_merge", args).ok();
+    let last = wire.asked.last().unwrap();
+    assert!(
+        last.contains(" #2, #3 and #4 are based on its branch"),
+        "{last}"
+    );
+    for number in [2, 3, 4] {
+        let seed = hub.double.seed();
+        let upper = seed.pull_of(REPO, number);
+        assert_eq!(
+            (upper.state, upper.base_branch.as_str()),
+            (PullState::Open, "main")
+        );
+    }
 }

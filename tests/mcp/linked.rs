@@ -54,6 +54,20 @@ fn merge(wire: &mut Wire) -> Value {
     merged.data().clone()
 }
 
+/// Returns an issue that a merge has closed, as the result of `pr_merge` lists it.
+fn closed(issue: &str) -> Value {
+    json!({"issue": issue, "closed": true})
+}
+
+/// Returns an issue that a merge has moved. Only the state `Done` closes an issue.
+fn moved_issue(issue: &str, from: Option<&str>, to: &str) -> Value {
+    let mut moved = json!({"issue": issue, "to": to, "closed": to == "Done"});
+    if let Some(from) = from {
+        moved["from"] = json!(from);
+    }
+    moved
+}
+
 #[test]
 fn r_000_21_merge_closes_linked_issues_only_once() {
     for era in [LEGACY, MODERN] {
@@ -65,7 +79,10 @@ fn r_000_21_merge_closes_linked_issues_only_once() {
             "{:?}",
             wire.asked
         );
-        assert_eq!(merged["linked_issues_transitioned"], json!(["#1", "#3"]));
+        assert_eq!(
+            merged["linked_issues_transitioned"],
+            json!([closed("#1"), closed("#3")])
+        );
         assert_eq!(
             merged["linked_issues_skipped"],
             json!([{"issue": "#2", "reason": "it was closed before"}])
@@ -92,7 +109,7 @@ fn issue_reopened_before_the_merge_is_closed() {
     world.forge(&["issue", "reopen", "2"]).ok();
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
-    assert_eq!(merged["linked_issues_transitioned"], json!(["#2"]));
+    assert_eq!(merged["linked_issues_transitioned"], json!([closed("#2")]));
     assert_eq!(state(&world, "2"), "CLOSED");
 }
 
@@ -112,7 +129,8 @@ fn issue_left_open_by_merge_closes_after_consent() {
         let closed = merge(&mut wire);
         assert_eq!(closed["already_merged"], true);
         assert_eq!(closed["unchanged"], false);
-        assert_eq!(closed["linked_issues_transitioned"], json!(["#1"]));
+        let done = json!([{"issue": "#1", "closed": true}]);
+        assert_eq!(closed["linked_issues_transitioned"], done);
         assert_eq!(state(&world, "1"), "CLOSED");
     }
 }
@@ -162,7 +180,10 @@ fn unreadable_issue_is_named_in_question_and_result() {
         world.git.run(damage).ok();
         let mut wire = world.server(MODERN, &["--write"]);
         let said = wire.call("pr_merge", json!({"number": 1})).ok();
-        assert_eq!(said.data()["linked_issues_transitioned"], json!(["#3"]));
+        assert_eq!(
+            said.data()["linked_issues_transitioned"],
+            json!([closed("#3")])
+        );
         let (asked, warnings) = (&wire.asked[0], said.data()["warnings"].to_string());
         for place in [asked.split_once("Warning: ").unwrap().1, &warnings] {
             assert!(place.contains("refs/forge/issues/1"), "{place}");
@@ -213,7 +234,10 @@ fn issue_closed_by_forge_is_reported_once() {
         .ok()
         .says("closed: #1");
     assert!(wire.asked[0].contains(" Closes #1."), "{:?}", wire.asked);
-    assert_eq!(merged.data()["linked_issues_transitioned"], json!(["#1"]));
+    assert_eq!(
+        merged.data()["linked_issues_transitioned"],
+        json!([closed("#1")])
+    );
     let asked = hub.double.requests();
     let closings = asked
         .iter()
@@ -314,8 +338,9 @@ fn issue_of_other_repository_is_named_and_must_be_allowed() {
         assert!(wire.asked[0].contains(part), "{part}: {:?}", wire.asked);
     }
     let data = merged.data();
-    assert_eq!(data["linked_issues_transitioned"], json!(["#1"]));
-    let left = data["linked_issues_left_to_forge"][0].as_str().unwrap();
+    assert_eq!(data["linked_issues_transitioned"], json!([closed("#1")]));
+    let left = &data["linked_issues_left_to_forge"][0]["issue"];
+    let left = left.as_str().unwrap();
     assert!(left.ends_with("octo/other#1"), "{left}");
 }
 
@@ -400,7 +425,8 @@ fn r_000_21_merge_moves_issues_by_the_definition() {
         "{:?}",
         wire.asked
     );
-    assert_eq!(merged["linked_issues_transitioned"], json!([moved]));
+    let done = json!([moved_issue("#1", Some("In Review"), "Done")]);
+    assert_eq!(merged["linked_issues_transitioned"], done);
     assert_eq!(
         merged["linked_issues_skipped"],
         json!([
@@ -445,11 +471,11 @@ fn repeated_merge_moves_no_issue_further() {
     );
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
-    let moved = [
-        "#1: In Review -> Done (closed)",
-        "#2: In Progress -> In Review",
-    ];
-    assert_eq!(merged["linked_issues_transitioned"], json!(moved));
+    let moved = json!([
+        moved_issue("#1", Some("In Review"), "Done"),
+        moved_issue("#2", Some("In Progress"), "In Review"),
+    ]);
+    assert_eq!(merged["linked_issues_transitioned"], moved);
     let again = merge(&mut wire);
     assert_eq!(again["unchanged"], true);
     assert_eq!(
@@ -464,7 +490,7 @@ fn repeated_merge_moves_no_issue_further() {
     // A merge of a second pull request moves the issue on from its current state.
     world.propose("more", "More", "Fixes #2.");
     let more = wire.call("pr_merge", json!({"number": 2})).ok();
-    let moved = json!(["#2: In Review -> Done (closed)"]);
+    let moved = json!([moved_issue("#2", Some("In Review"), "Done")]);
     assert_eq!(more.data()["linked_issues_transitioned"], moved);
     assert_eq!(
         state_and_labels(&world, "2"),
@@ -480,7 +506,7 @@ fn r_000_21_issue_reopened_after_merge_stays_open() {
     world.forge(&["issue", "reopen", "2"]).ok();
     let mut wire = world.server(MODERN, &["--write"]);
     let merged = merge(&mut wire);
-    let moved = "#2: In Progress -> Done (closed)";
+    let moved = moved_issue("#2", Some("In Progress"), "Done");
     assert_eq!(merged["linked_issues_transitioned"][1], moved);
     world.forge(&["issue", "reopen", "2"]).ok();
     let again = merge(&mut wire);
@@ -522,7 +548,8 @@ fn repository_file_cannot_name_a_workflow() {
         let args = json!({"repo": world.name(), "number": 1});
         let merged = wire.call("pr_merge", args).ok();
         // Only the user's own configuration can name a workflow.
-        assert_eq!(merged.data()["linked_issues_transitioned"][0], "#1");
+        let first = &merged.data()["linked_issues_transitioned"][0];
+        assert_eq!(*first, closed("#1"));
         let stands = state_and_labels(&world, "1");
         assert_eq!(stands, json!(["CLOSED", ["state: In Review"]]));
     }
@@ -555,6 +582,11 @@ fn merge_into_other_branch_follows_the_definition() {
     ];
     let question = format!(" is merged. Move {}?", moved.join(", "));
     assert!(wire.asked[0].ends_with(&question), "{:?}", wire.asked);
+    let states = [Some("In Review"), Some("In Progress"), None];
+    let moved = ["#1", "#2", "#3"].into_iter().zip(states);
+    let moved: Vec<Value> = moved
+        .map(|(issue, from)| moved_issue(issue, from, "Done"))
+        .collect();
     assert_eq!(merged["linked_issues_transitioned"], json!(moved));
     for issue in ["1", "2", "3"] {
         let done = json!(["CLOSED", ["state: Done"]]);
@@ -733,7 +765,10 @@ fn move_with_failed_close_is_finished_later() {
     let rest = wire.call("pr_merge", args).ok();
     assert!(wire.asked[1].ends_with(" is merged. Move #1: In Review -> Done (closed)?"));
     let moved = &rest.data()["linked_issues_transitioned"];
-    assert_eq!(*moved, json!(["#1: In Review -> Done (closed)"]));
+    assert_eq!(
+        *moved,
+        json!([moved_issue("#1", Some("In Review"), "Done")])
+    );
     assert!(
         hub.double
             .seed()

@@ -106,7 +106,8 @@ fn pull_request_lifecycle_on_tangled() {
         let merged = assert_confirmed(wire.call("pr_merge", with(json!({"expected_head": now}))));
         assert_eq!(merged.data()["merged"], true);
         assert_eq!(merged.data()["method"], "rebase");
-        assert_eq!(merged.data()["linked_issues_transitioned"], json!([issue]));
+        let closed = json!([{"issue": issue, "closed": true}]);
+        assert_eq!(merged.data()["linked_issues_transitioned"], closed);
         assert_eq!(t.repo.git.show("main", "two.txt"), "one\n");
         assert_eq!(wire.asked.len(), 2);
         assert!(wire.asked[1].contains("by rebase?"), "{:?}", wire.asked);
@@ -139,7 +140,8 @@ fn merge_question_names_issues_in_references() {
     merge["expected_head"] = view.data()["pull_request"]["head_oid"].clone();
     wire.user = User::Agrees;
     let merged = wire.call("pr_merge", merge).ok();
-    assert_eq!(merged.data()["linked_issues_transitioned"], json!([issue]));
+    let closed = json!([{"issue": issue, "closed": true}]);
+    assert_eq!(merged.data()["linked_issues_transitioned"], closed);
     let key = issue.rsplit('/').next().unwrap();
     assert!(wire.asked[0].contains(key), "{:?}", wire.asked);
 }

@@ -131,7 +131,10 @@ fn story(wire: &mut Wire, repo: &str, issue: &str, head: &str, method: &str) {
     let merge = json!({"repo": repo, "number": pull, "method": method});
     let merged = wire.call("pr_merge", merge.clone()).ok();
     let done = format!("{named}: In Review -> Done (closed)");
-    assert_eq!(merged.data()["linked_issues_transitioned"], json!([done]));
+    let moved = json!([
+        {"issue": named, "from": "In Review", "to": "Done", "closed": true}
+    ]);
+    assert_eq!(merged.data()["linked_issues_transitioned"], moved);
     let question = wire.asked.last().unwrap();
     assert!(question.contains(&format!(" Moves {done}.")), "{question}");
     let again = wire.call("pr_merge", merge).ok();

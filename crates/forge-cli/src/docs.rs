@@ -210,6 +210,12 @@ pub fn cli_docs() -> String {
     out
 }
 
+/// Returns true for a flag that the page shows once, at the program itself. `label create` has a
+/// flag of its own with the name `--color`.
+fn is_of_every_command(arg: &Arg) -> bool {
+    arg.is_global_set() && matches!(arg.get_id().as_str(), "color" | "verbose")
+}
+
 fn section(command: &Command, path: &str, out: &mut String) {
     let _ = write!(out, "\n## {path}\n\n");
     if let Some(about) = command.get_long_about().or_else(|| command.get_about()) {
@@ -226,7 +232,7 @@ fn section(command: &Command, path: &str, out: &mut String) {
     let rows: Vec<String> = command
         .get_arguments()
         .filter(|a| !a.is_hide_set() && !matches!(a.get_id().as_str(), "help" | "version"))
-        .filter(|a| path == "forge" || !matches!(a.get_id().as_str(), "color" | "verbose"))
+        .filter(|a| path == "forge" || !is_of_every_command(a))
         .map(row)
         .collect();
     if !rows.is_empty() {

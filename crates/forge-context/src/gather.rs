@@ -722,7 +722,7 @@ impl Gather<'_> {
         let wants = |section| self.wants(section);
         let mut seen = Vec::new();
         warnings.retain(|w| {
-            !seen.contains(w) && {
+            !seen.contains(w) && !errors.has_cause_of(w) && {
                 seen.push(w.clone());
                 true
             }
@@ -891,6 +891,14 @@ fn is_too_costly(e: &Error) -> bool {
 struct SectionErrors(Vec<SectionError>);
 
 impl SectionErrors {
+    /// Returns true if the warning repeats the error of a section: a view that could not read its
+    /// changes names the same cause as the diff.
+    fn has_cause_of(&self, warning: &Warning) -> bool {
+        let causes = self.0.iter().map(|error| error.message.as_str());
+        let mut unread = causes.filter_map(|cause| warning.message.strip_suffix(cause));
+        unread.any(|what| what.is_empty() || what.ends_with("could not be read: "))
+    }
+
     /// Returns the changes since the requested review or commit, or records the failure. The caller
     /// requested these changes explicitly, so an "unsupported" error is recorded as well.
     fn keep_since<T>(&mut self, wanted: Requested<T>) -> Option<T> {

@@ -19,6 +19,13 @@ pub struct Hint {
     action: Option<Action>,
 }
 
+/// Recovery for a pull request whose head is in a repository that is deleted or hidden.
+pub static LOST_HEAD: Hint = Hint::fixed(
+    "open a new pull request with its commits: the fork with its head is deleted or hidden, so \
+     nothing can be pushed there",
+    Action::op(Op::PrCreate),
+);
+
 impl Hint {
     /// Creates a hint from an imperative sentence without a full stop, such as `push the branch
     /// first`.

@@ -52,7 +52,7 @@ pub use forge::{
 pub use head::{
     check_expected_base, check_expected_head, head_moved, is_expected_head, is_full_oid,
 };
-pub use hint::{Action, Arg, Call, Hint, Param};
+pub use hint::{Action, Arg, Call, Hint, LOST_HEAD, Param};
 pub use index_limit::{IndexLimit, IndexSupport};
 pub use limits::Limits;
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};

@@ -16,6 +16,8 @@
 //! [`quote`] marks a text as foreign: each line after a prefix, one line between double quotes, or
 //! text of HTML. The quoted text cannot imitate the text around it.
 //!
+//! [`drop_mention_breaks`] first removes the zero-width spaces by which bots break up mentions.
+//!
 //! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay valid. A UTF-8
 //! terminal shows them as replacement characters.
 
@@ -161,6 +163,31 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
         })
         .collect();
     (Cow::Owned(kept), hidden)
+}
+
+/// Zero-width spaces in Markdown, as a character and as entities.
+const MENTION_BREAKS: [&str; 4] = ["\u{200b}", "&#8203;", "&#x200B;", "&ZeroWidthSpace;"];
+
+/// Removes a single zero-width space between `@` or `#` and an ASCII letter or digit. Bots put it
+/// there so that their texts notify nobody; it hides nothing. For Markdown only, because in a name
+/// every hidden character counts.
+#[must_use]
+pub fn drop_mention_breaks(markdown: &str) -> Cow<'_, str> {
+    if !MENTION_BREAKS.iter().any(|space| markdown.contains(space)) {
+        return Cow::Borrowed(markdown);
+    }
+    let mut out = String::with_capacity(markdown.len());
+    let mut rest = markdown;
+    while let Some(at) = rest.find(['@', '#']) {
+        let (before, after) = rest.split_at_checked(at + 1).unwrap_or((rest, ""));
+        out.push_str(before);
+        let mut spaces = MENTION_BREAKS.iter();
+        let named = spaces.find_map(|space| after.strip_prefix(space));
+        let named = named.filter(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()));
+        rest = named.unwrap_or(after);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// Removes the sequences that colour a terminal's text or move its cursor (`ESC [ … letter`). Logs
@@ -382,6 +409,34 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn zero_width_space_of_bots_is_dropped() {
+        for (text, wanted) in [
+            (
+                "Thanks @\u{200b}ada, see #\u{200b}12.",
+                "Thanks @ada, see #12.",
+            ),
+            (
+                "[@&#8203;types/node](x) @&#x200B;a #&ZeroWidthSpace;7",
+                "[@types/node](x) @a #7",
+            ),
+            ("plain @ada #12 &#8203;x", "plain @ada #12 &#8203;x"),
+        ] {
+            assert_eq!(drop_mention_breaks(text), wanted);
+        }
+        // Anything else stays visible: two spaces, one before the sign, one before no name.
+        for kept in [
+            "@\u{200b}\u{200b}ada",
+            "a\u{200b}@ada",
+            "pass\u{200b}word",
+            "@\u{200b} ada",
+            "@\u{200b}\u{202e}ada",
+            "#\u{200b}",
+        ] {
+            assert_eq!(drop_mention_breaks(kept), kept, "{kept:?}");
+        }
+    }
 
     #[test]
     fn ansi_sequences_are_stripped_and_text_stays() {

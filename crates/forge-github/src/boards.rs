@@ -23,6 +23,7 @@ use crate::{
         mutation::{CREATE_FIELD, UPDATE_FIELD},
         types as wire,
     },
+    issues::sections::is_cut,
     mutate::or_read_back,
 };
 
@@ -179,6 +180,15 @@ pub(crate) fn item_on<'a>(
         item.project.number == board.number
             && item.project.owner.login.eq_ignore_ascii_case(&board.owner)
     })
+}
+
+/// Returns whether an issue is on `board`. `items` are its entries on boards, without archived ones.
+/// `None` if not all of them could be read.
+pub(crate) fn is_on(board: &BoardId, items: Option<&wire::Nodes<wire::BoardItem>>) -> Option<bool> {
+    let items = items?;
+    let is_found = item_on(board, items).is_some();
+    let is_whole = !items.has_gaps() && !is_cut(items);
+    (is_found || is_whole).then_some(is_found)
 }
 
 /// Returns the error for a board that does not exist or that the token cannot see.

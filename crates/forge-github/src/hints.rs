@@ -1,6 +1,8 @@
 //! Hints that several operations share.
 
-use forge_core::{Action, Arg, Hint, Op, Param, PrId};
+use forge_core::{Action, Arg, Hint, LOST_HEAD, Op, Param, PrId};
+
+use crate::gql::types as wire;
 
 /// Repeats the failed call with a different base branch.
 pub(crate) const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
@@ -14,6 +16,17 @@ pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
     "open a new pull request for further changes",
     Action::op(Op::PrCreate),
 );
+
+/// Returns the recovery for conflicts with the base branch. Nobody can push to a head whose fork is
+/// deleted.
+pub(crate) fn solve_conflicts(pull: &wire::Pull) -> Hint {
+    let lost = pull.is_cross_repository && pull.head_repository.is_none();
+    if lost {
+        LOST_HEAD.clone()
+    } else {
+        Hint::new("merge the base branch into the head, solve the conflicts and push")
+    }
+}
 
 /// Recovery if the viewer has a pending review. The user chooses whether to submit or discard it,
 /// because submitting publishes comments that are not part of this call.

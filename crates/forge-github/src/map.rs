@@ -54,7 +54,9 @@ fn repo_owner(owner: wire::Login) -> Actor {
 /// Maps an account; GitHub shows deleted accounts as `ghost`.
 pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
     let Some(account) = account else {
-        return Actor::new("ghost");
+        let mut ghost = Actor::new("ghost");
+        ghost.deleted = true;
+        return ghost;
     };
     let mut actor = Actor::new(account.login);
     actor.bot = account.kind == "Bot";
@@ -417,6 +419,14 @@ pub(crate) fn pull(
         .filter(|_| wants(PrFields::TO_CHANGE))
         .and_then(|r| r.default_branch_ref.as_ref());
     let head_is_default = default.map(|d| !p.is_cross_repository && d.name == p.head_ref_name);
+    let merged_base = match (state, &p.base_ref) {
+        (PrState::Open, Some(base)) if wants(PrFields::MERGED_BASE) => {
+            let default = p.base_repository.as_ref();
+            let default = default.and_then(|r| r.default_branch_ref.as_ref());
+            default.and_then(|d| find_merged_base(host, repo, &d.name, &p.base_ref_name, base))
+        }
+        _ => None,
+    };
     let depends_on = match state {
         PrState::Open if wants(PrFields::DEPENDS_ON) => {
             let default = p.base_repository.as_ref();
@@ -475,6 +485,7 @@ pub(crate) fn pull(
     pull.head_repo_is_unknown = head_repo_is_unknown;
     pull.unknown_head_owner = unknown_head_owner;
     pull.depends_on = depends_on;
+    pull.merged_base = merged_base;
     pull.head_node = head_node;
     pull.updated_at = updated_at;
     pull.closed_at = p.closed_at;
@@ -562,6 +573,22 @@ pub(crate) fn find_lower_pulls(
     let mut ends = heads.into_vec();
     ends.retain(|end| repo_id(host, &end.repository).comparison_key() == key);
     ends
+}
+
+/// Finds the merged pull request of `repo` whose head is the base branch `name`. The branch has no
+/// later commits, so it is not a lasting one, such as `develop`.
+fn find_merged_base(
+    host: &str,
+    repo: &RepoId,
+    default: &str,
+    name: &str,
+    base: &wire::BaseRef,
+) -> Option<PrKey> {
+    let tip = base.target.as_ref()?.oid.0.as_deref()?;
+    let merged = find_lower_pulls(host, repo, Some(default), name, base.merged_heads.clone());
+    let mut merged = merged.into_iter();
+    let found = merged.find(|end| end.head_ref_oid.0.as_deref() == Some(tip))?;
+    Some(PrKey::Number(found.number))
 }
 
 /// Adds the fields that the answer to a state change lacks. The answer contains only the fragment

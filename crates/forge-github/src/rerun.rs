@@ -93,10 +93,25 @@ fn run_of(check: &Check, pull_page: &str) -> Option<u64> {
 /// is not the run that GitHub reports for the check.
 pub(crate) fn linked_run(check: &Check) -> Option<(&str, u64)> {
     check.workflow.as_ref()?;
-    let linked = run_in(check.url.as_deref()?)?;
+    let link = check.url.as_deref()?;
     let named = check.run_url.as_deref().map(run_in);
+    let Some(linked) = run_in(link) else {
+        // Links of 2020 name only the check, so the run is the one that GitHub reports.
+        return named
+            .flatten()
+            .filter(|(repo, _)| is_check_page(link, repo));
+    };
     let is_named = |named: Option<(&str, u64)>| named.is_some_and(|(_, run)| run == linked.1);
     named.is_none_or(is_named).then_some(linked)
+}
+
+/// Returns true for the page of a check in `repo`, as GitHub Actions linked it in 2020:
+/// `https://<host>/<owner>/<repo>/runs/<check>`.
+fn is_check_page(link: &str, repo: &str) -> bool {
+    let page = link.split_once("://").map(|(_, page)| page);
+    let check = page.and_then(|page| page.strip_prefix(repo)?.strip_prefix("/runs/"));
+    let check = check.and_then(|check| check.split(['?', '#']).next());
+    check.is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the repository and number of a workflow run, from the URL of the run or of a job:
@@ -108,4 +123,41 @@ fn run_in(link: &str) -> Option<(&str, u64)> {
     let is_number = run.bytes().all(|b| b.is_ascii_digit());
     let run = run.parse::<u64>().ok().filter(|_| is_number)?;
     Some((repo, run))
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::model::CheckStatus;
+
+    use super::*;
+
+    #[test]
+    fn check_link_of_2020_leads_to_the_reported_run() {
+        let run = "https://github.com/o/r/actions/runs/12";
+        let linked = |link: &str, run_url: Option<&str>| {
+            let mut check = Check::new("build", CheckStatus::Failure);
+            check.workflow = Some("CI".to_owned());
+            check.url = Some(link.to_owned());
+            check.run_url = run_url.map(str::to_owned);
+            linked_run(&check).map(|(repo, run)| (repo.to_owned(), run))
+        };
+        let found = Some(("github.com/o/r".to_owned(), 12));
+        for link in [
+            "https://github.com/o/r/runs/345",
+            "https://github.com/o/r/runs/345?check_suite_focus=true",
+            "https://github.com/o/r/actions/runs/12/job/345",
+        ] {
+            assert_eq!(linked(link, Some(run)), found, "{link}");
+        }
+        assert_eq!(linked("https://github.com/o/r/runs/345", None), None);
+        for other in [
+            "https://github.com/o/other/runs/345",
+            "https://ci.example/o/r/runs/345",
+            "https://github.com/o/r/runs/",
+            "https://github.com/o/r/runs/x",
+            "https://github.com/o/r/actions/runs/13/job/345",
+        ] {
+            assert_eq!(linked(other, Some(run)), None, "{other}");
+        }
+    }
 }

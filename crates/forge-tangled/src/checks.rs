@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Checks, Error, Outcome, PrId, Result, Timestamp, Warning,
+    Capability, Checks, Error, ErrorKind, Outcome, PrId, Result, Timestamp, Warning,
     model::{Check, CheckLog, CheckStatus, ChecksReport, PullRequest},
     text::one_line,
 };
@@ -141,21 +141,21 @@ impl Tangled {
         Ok(ChecksReport::of(head, checks.collect()))
     }
 
-    /// Reads the checks section of a pull request's view. Returns `None`:
-    /// - if checks of this repository cannot be read, or it has no spindle
-    /// - if the patch of the newest round cannot be read, because the view's section about the
-    ///   changes then has the warning
+    /// Reads the checks section of a pull request's view. Returns `None` if checks of this
+    /// repository cannot be read, or if it has no spindle. Without the patch of the newest round,
+    /// the checks are unknown. The view's warning about the changes then has the cause.
     pub(crate) async fn checks_section(
         &self,
         repository: &TangledRepository,
         pull: &TangledPull,
     ) -> Option<Result<ChecksReport>> {
         let has_spindle = !matches!(self.spindle(repository), Ok(None));
-        if unknown_checks_reason(repository).is_some()
-            || !has_spindle
-            || self.patch_for_view(repository, pull).await.is_err()
-        {
+        if unknown_checks_reason(repository).is_some() || !has_spindle {
             return None;
+        }
+        if self.patch_for_view(repository, pull).await.is_err() {
+            let why = "the head commit is not known";
+            return Some(Err(Error::new(ErrorKind::Protocol, why)));
         }
         Some(self.checks_of(repository, pull).await)
     }

@@ -12,6 +12,12 @@ pub(crate) const OTHER_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)
 pub(crate) const AS_PATCH: Action =
     Action::again(&[(Param::Head, Arg::Omit), (Param::Patch, Arg::Choose)]);
 
+/// Recovery for a pull request that is already merged.
+pub(crate) static OPEN_ANOTHER: Hint = Hint::fixed(
+    "open a new pull request for further changes",
+    Action::op(Op::PrCreate),
+);
+
 /// Returns the call that submits another round of a pull request.
 pub(crate) fn resubmit(uri: &str) -> Action {
     Action::op(Op::PrResubmit).on(uri)

@@ -27,6 +27,7 @@ use crate::{
     knot_records::check_fields_kept,
     pulls::{
         record::{Content, Round, TangledPull},
+        state::merged,
         view::LocatedPull,
     },
     records::{NewRecord, Record},
@@ -340,10 +341,12 @@ impl Tangled {
         let names = &self.settings.dialects;
         let now = tickets::inline(ticket, names).state;
         if now == Some(PrState::Merged) {
-            return Err(Error::precondition(
-                Precondition::Merged,
-                format!("{uri} is merged"),
-            ));
+            let change = if to == PrState::Open {
+                "reopened"
+            } else {
+                "closed"
+            };
+            return Err(merged(&located.pull, change, comment));
         }
         let mut warnings = vec![experimental()];
         if now != Some(to) {

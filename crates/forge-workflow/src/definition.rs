@@ -121,6 +121,10 @@ pub struct OnMerge {
     /// True to ignore merges into branches other than the default branch.
     #[serde(default)]
     pub only_default_branch: bool,
+    /// True to add an issue to the board of the workflow if it is not on it. Otherwise a merge
+    /// leaves such an issue as it is.
+    #[serde(default)]
+    pub add_to_board: bool,
 }
 
 /// A scale of estimates, from small to large.

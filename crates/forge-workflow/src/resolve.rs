@@ -282,24 +282,50 @@ pub(crate) fn check_strict_transition(
         "{} does not follow {}: the next states are {next}",
         to.state.name, from.name
     );
-    Err(Error::precondition(Precondition::Rule, message)
-        .with_hint(format!("move the issue to one of: {next}")))
+    let mut hint = format!("move the issue to one of: {next}");
+    let global = global_intents(definition);
+    if !global.is_empty() && from.terminal.is_none() {
+        let verb = if global.len() == 1 {
+            "bypasses"
+        } else {
+            "bypass"
+        };
+        hint.push_str(&format!("; {} {verb} the workflow", global.join(", ")));
+    }
+    Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
 }
 
-/// Returns a hint that lists the states and intents that a command accepts. Its action repeats the
-/// call with the name that is most similar to `said`, if one is similar.
+/// Formats each intent that means the same state for every command, with that state:
+/// `__CLOSE__ -> Done`.
+fn global_intents(definition: &Definition) -> Vec<String> {
+    let all = definition.intents.iter();
+    let global = all.filter_map(|(name, intent)| Some((name, intent.state.as_ref()?)));
+    global
+        .map(|(name, state)| format!("__{name}__ -> {}", one_line(state)))
+        .collect()
+}
+
+/// Returns a hint that lists the states that a command accepts, and its intents with the states that
+/// they lead to. Its action repeats the call with the name that is most similar to `said`, if one
+/// is similar.
 fn retry(definition: &Definition, of: &Command, said: &str) -> Hint {
-    let here = |(name, intent): &(&String, &Intent)| state_of_intent(name, intent, of).is_some();
-    let intents = definition.intents.iter().filter(here);
-    let intents = intents.map(|(name, _)| format!("__{name}__"));
-    let names = direct_states(of).map(str::to_owned).chain(intents);
-    let names: Vec<String> = names.collect();
+    let intents = definition.intents.iter();
+    let intents: Vec<(String, &str)> = intents
+        .filter_map(|(name, intent)| {
+            let state = state_of_intent(name, intent, of)?;
+            Some((format!("__{name}__"), state))
+        })
+        .collect();
+    let names = intents.iter().map(|(name, _)| name.as_str());
     let again = Action::again(&[]);
-    let again = match suggest::near(said, names.iter().map(String::as_str)).first() {
+    let again = match suggest::near(said, direct_states(of).chain(names)).first() {
         Some(meant) => again.with(Param::State, *meant),
         None => again.choose(Param::State),
     };
-    Hint::from(format!("retry with one of: {}", names.join(", "))).with_action(again)
+    let led = intents.iter();
+    let led = led.map(|(name, state)| format!("{name} -> {}", one_line(state)));
+    let all: Vec<String> = direct_states(of).map(str::to_owned).chain(led).collect();
+    Hint::from(format!("retry with one of: {}", all.join(", "))).with_action(again)
 }
 
 #[cfg(test)]
@@ -480,13 +506,13 @@ mod tests {
                 "triage",
                 "it is for ralph_impl (In Progress), ralph_plan (Plan in Progress), ralph_plan_epic \
                  (Plan in Progress), ralph_research (Research in Progress)",
-                "__CANCEL__, __CLOSE__, __ESCALATE__",
+                "__CANCEL__ -> Canceled, __CLOSE__ -> Done, __ESCALATE__ -> Human Needed",
             ),
             (
                 "__LOCK__",
                 "review",
                 "__LOCK__ is not for ralph_review",
-                "__COMPLETE__",
+                "__COMPLETE__ -> In Progress",
             ),
             (
                 "__COMPLETE__",
@@ -511,19 +537,19 @@ mod tests {
                 "Ready for Plan",
                 "impl",
                 "Ready for Plan is not a state for ralph_impl: it has In Progress, In Review, Human Needed",
-                "__COMPLETE__, __ESCALATE__, __LOCK__",
+                "__COMPLETE__ -> In Review, __ESCALATE__ -> Human Needed, __LOCK__ -> In Progress",
             ),
             (
                 "Done",
                 "research",
                 "Done is not a state for ralph_research",
-                "__CLOSE__, __COMPLETE__",
+                "__CLOSE__ -> Done, __COMPLETE__ -> Ready for Plan",
             ),
             (
                 "CLOSE",
                 "pr",
                 "unknown state 'CLOSE': the states are Backlog,",
-                "__CLOSE__",
+                "__CLOSE__ -> Done",
             ),
         ] {
             let (message, hint) = refused(said, command);
@@ -591,5 +617,26 @@ mod tests {
         let e = check(&ralph, "Done", "__ESCALATE__", "impl").unwrap_err();
         let hint = e.hint().unwrap().text();
         assert_eq!(hint, "reopen the issue, and clear its state first");
+    }
+
+    #[test]
+    fn refused_transition_names_intents_that_bypass_it() {
+        let mut ralph = ralph();
+        ralph.strict_transitions = true;
+        let hint = |ralph: &Definition| {
+            let to = resolve(ralph, "__COMPLETE__", "impl").unwrap();
+            let refused = check_transition(ralph, ralph.state("Backlog").unwrap(), &to);
+            refused.unwrap_err().hint().unwrap().text().to_owned()
+        };
+        let all = "; __CANCEL__ -> Canceled, __CLOSE__ -> Done, __ESCALATE__ -> Human Needed \
+                   bypass the workflow";
+        assert!(hint(&ralph).ends_with(all), "{}", hint(&ralph));
+        for gone in ["CANCEL", "ESCALATE"] {
+            ralph.intents.remove(gone);
+        }
+        let one = "; __CLOSE__ -> Done bypasses the workflow";
+        assert!(hint(&ralph).ends_with(one), "{}", hint(&ralph));
+        ralph.intents.remove("CLOSE");
+        assert!(!hint(&ralph).contains("bypass"), "{}", hint(&ralph));
     }
 }

@@ -104,6 +104,31 @@ fn doctor_requests_each_method_of_tangled_2026() {
     assert!(sent.iter().all(|it| it.verb == "GET"), "{sent:?}");
 }
 
+/// A view warns that a status record alone calls a pull request merged. The services answered as
+/// expected all the same.
+#[test]
+fn doctor_reads_merged_pull_as_expected() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.forge(&t.alice, &["pr", "merge", &uri, "-R", WIDGET, "--rebase"])
+        .ok();
+    assert_eq!(entry(&t.doctor(WIDGET), "pr.view"), ("ok", "answered"));
+    // The newest pull request is now one that only a record calls merged.
+    let claimed = t.open("claimed");
+    let status = json!({
+        "pull": claimed, "status": "sh.tangled.repo.pull.status.merged",
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    let statuses = "sh.tangled.repo.pull.status";
+    t.world.pds().add(&t.bob.did, statuses, status);
+    assert_eq!(entry(&t.doctor(WIDGET), "pr.view"), ("ok", "answered"));
+    // A part of the view that cannot be read is a difference.
+    let other = Fault::answer(200, &[("content-type", "application/json")], "[]");
+    let other = other.on("sh.tangled.feed.listComments").always();
+    t.world.index().host().fault(other);
+    assert_eq!(entry(&t.doctor(WIDGET), "pr.view").0, "differs");
+}
+
 #[test]
 fn doctor_distinguishes_unknown_changed_and_silent_methods() {
     let t = Tangled::new();

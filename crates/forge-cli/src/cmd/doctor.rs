@@ -4,7 +4,10 @@ use clap::Args;
 use forge::{Forges, auth::AccountStatus};
 use forge_core::{
     Access, Error, ErrorKind, Locator, Op, Page, PageReq, Repo, Result, Warning, locator,
-    model::{Examined, ExaminedVerdict as Verdict, IssueQuery, PrFields, PullQuery, StateFilter},
+    model::{
+        Examined, ExaminedVerdict as Verdict, IssueQuery, PrFields, PullQuery, PullRequest,
+        StateFilter,
+    },
     text,
 };
 
@@ -211,7 +214,7 @@ async fn read(repo: &Repo) -> Vec<Examined> {
     let view = match newest {
         Some(pull) => {
             let view = repo.pull(&pull.id, SECTIONS).await;
-            outcome(Op::PrView, view.map(|pull| pull.warnings))
+            outcome(Op::PrView, view.map(view_warnings))
         }
         None => {
             let why = "there is no pull request to read";
@@ -235,6 +238,13 @@ async fn read(repo: &Repo) -> Vec<Examined> {
         ),
         outcome(Op::LabelList, repo.labels(page()).await.map(page_warnings)),
     ]
+}
+
+/// Returns the warnings of a view, without those about who set the state: a pull request that a
+/// status record calls merged is read as expected.
+fn view_warnings(mut pull: PullRequest) -> Vec<Warning> {
+    pull.warnings.retain(|w| w.section != Some("state"));
+    pull.warnings
 }
 
 fn page_warnings<T>(page: Page<T>) -> Vec<Warning> {

@@ -334,6 +334,34 @@ fn failed_since_diff_is_a_separate_error() {
     assert!(found.partial);
 }
 
+/// The view could not read the changes for the same reason as the diff.
+#[test]
+fn cause_of_unread_section_is_reported_once() {
+    let told = |include: &[ContextSection], warning: &str| {
+        let mut forge = StubForge {
+            failing: vec![("diff", network)],
+            ..StubForge::default()
+        };
+        forge.pull.warnings = vec![Warning::new(warning)];
+        let (found, _) = read(forge, &req(include));
+        let errors = found.errors.iter().map(|e| e.message.clone());
+        let warnings = found.warnings.iter().map(|w| w.message.clone());
+        errors.chain(warnings).collect::<Vec<_>>()
+    };
+    let diff = &[ContextSection::Diff][..];
+    let unread = "the changes could not be read: no connection";
+    assert_eq!(told(diff, unread), ["no connection"]);
+    assert_eq!(told(diff, "no connection"), ["no connection"]);
+    // Without the diff, only the view names the cause. Another cause is named, too.
+    assert_eq!(told(&[], unread), [unread]);
+    for other in [
+        "the changes could not be read: the patch is damaged",
+        "the round was pushed over no connection",
+    ] {
+        assert_eq!(told(diff, other), ["no connection", other]);
+    }
+}
+
 #[test]
 fn costly_view_is_repeated_without_long_sections() {
     let forge = StubForge {

@@ -46,7 +46,7 @@ impl Judge<'_> {
             return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
         }
         let by = match who {
-            ClearedBy::Author => self.author(),
+            ClearedBy::Author => self.pusher(),
             _ => vec![cleared(who, vec![])],
         };
         let evidence = format!("{base} requires {what}; only the forge can judge that");
@@ -124,7 +124,7 @@ impl Judge<'_> {
             let evidence =
                 format!("the head lacks newer commits of {base}, and {base} requires them");
             let status = RequirementStatus::Unmet;
-            let behind = requirement(rule, status, source, &evidence, self.author());
+            let behind = requirement(rule, status, source, &evidence, self.pusher());
             return Some(behind.blocking(format!("Behind {base}")));
         }
         if self.forge_would_merge() {
@@ -140,7 +140,7 @@ impl Judge<'_> {
             word.unwrap_or("nothing")
         );
         let status = RequirementStatus::Unknown;
-        Some(requirement(rule, status, source, &evidence, self.author()))
+        Some(requirement(rule, status, source, &evidence, self.pusher()))
     }
 
     fn push_allowed(&self) -> Option<Requirement> {
@@ -241,7 +241,7 @@ impl Judge<'_> {
             evidence.push_str(&format!(": {state}"));
         }
         let by = match place.state.as_deref() {
-            Some("UNMERGEABLE") => self.author(),
+            Some("UNMERGEABLE") => self.pusher(),
             _ => vec![cleared(ClearedBy::Time, vec![])],
         };
         let queued = requirement(rule, RequirementStatus::Unmet, source, &evidence, by);

@@ -144,10 +144,20 @@ impl<'a> Judge<'a> {
     }
 
     pub fn author(&self) -> Vec<Clearer> {
-        vec![cleared(
-            ClearedBy::Author,
-            vec![self.pull.author.login.clone()],
-        )]
+        let author = &self.pull.author;
+        if author.deleted {
+            return Vec::new();
+        }
+        vec![cleared(ClearedBy::Author, vec![author.login.clone()])]
+    }
+
+    /// Returns the author, who clears a requirement by a push. If the repository of the head is
+    /// deleted or hidden, nobody is known who can push there.
+    pub fn pusher(&self) -> Vec<Clearer> {
+        if self.pull.head_repo_is_unknown {
+            return Vec::new();
+        }
+        self.author()
     }
 
     fn open(&self) -> Requirement {
@@ -192,7 +202,7 @@ impl<'a> Judge<'a> {
                     false => format!("conflicts in {}", listed(found.conflicts.iter())),
                 };
                 let text = format!("Merge conflicts with {}", self.pull.base_branch);
-                of(RequirementStatus::Unmet, &evidence, self.author()).blocking(text)
+                of(RequirementStatus::Unmet, &evidence, self.pusher()).blocking(text)
             }
         }
     }

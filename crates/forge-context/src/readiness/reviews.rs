@@ -1,6 +1,6 @@
 //! Requirements about approvals, code owners, requested changes and threads.
 
-use forge_core::model::{BaseRuleKind, Review, ReviewDecision, ReviewState, Reviewer};
+use forge_core::model::{Actor, BaseRuleKind, Review, ReviewDecision, ReviewState, Reviewer};
 
 use super::{
     ClearedBy, Clearer, Requirement, RequirementSource, RequirementStatus, Rule, cleared,
@@ -32,11 +32,19 @@ impl Judge<'_> {
             return requirement(rule, RequirementStatus::Met, source, evidence, vec![]);
         }
         let latest = self.pull.latest_reviews.iter();
-        let who: Vec<String> = latest
+        let against: Vec<&Actor> = latest
             .filter(|review| review.state == ReviewState::ChangesRequested)
-            .map(|review| review.author.login.clone())
+            .map(|review| &review.author)
             .collect();
-        let by = vec![cleared(ClearedBy::Reviewer, who.clone())];
+        let who: Vec<String> = against.iter().map(|author| author.login.clone()).collect();
+        let able = existing_logins(against);
+        // The request of a deleted account stays until somebody dismisses it.
+        let role = if able.is_empty() && !who.is_empty() {
+            ClearedBy::Admin
+        } else {
+            ClearedBy::Reviewer
+        };
+        let by = vec![cleared(role, able)];
         requirement(rule, RequirementStatus::Unmet, source, "", by)
             .counting(format!("{count} request changes"), who)
             .blocking(format!("{count} reviewer(s) requested changes"))
@@ -229,15 +237,17 @@ impl Judge<'_> {
             let evidence = format!("{} thread(s), all resolved", threads.len());
             return requirement(rule, RequirementStatus::Met, source, &evidence, vec![]);
         }
-        let mut began: Vec<String> = open
+        let starters = open
             .iter()
-            .filter_map(|t| Some(t.comments.first()?.author.login.clone()))
-            .collect();
+            .filter_map(|t| Some(&t.comments.first()?.author));
+        let mut began = existing_logins(starters);
         began.sort();
         began.dedup();
         let places: Vec<String> = open.iter().map(|t| t.place()).collect();
         let mut by = self.author();
-        by.push(cleared(ClearedBy::Reviewer, began));
+        if !began.is_empty() {
+            by.push(cleared(ClearedBy::Reviewer, began));
+        }
         let count = open.len();
         let (open, blocker) = match self.is_cut("threads") {
             true => (format!("at least {count}"), format!("At least {count}")),
@@ -257,6 +267,12 @@ fn lacks_push_access(review: &Review) -> bool {
         (None, Some(association)) => !matches!(association, "OWNER" | "MEMBER" | "COLLABORATOR"),
         (None, None) => false,
     }
+}
+
+/// Returns the logins without those of deleted accounts.
+fn existing_logins<'a>(accounts: impl IntoIterator<Item = &'a Actor>) -> Vec<String> {
+    let existing = accounts.into_iter().filter(|account| !account.deleted);
+    existing.map(|account| account.login.clone()).collect()
 }
 
 fn handles(reviewers: &[Reviewer]) -> Vec<String> {

@@ -245,6 +245,47 @@ fn thread_rule_is_unknown_after_a_truncated_page() {
     assert!(ready.blockers.contains(&blocker), "{:?}", ready.blockers);
 }
 
+/// GitHub shows the texts of a deleted account as those of `ghost`.
+#[test]
+fn deleted_account_or_fork_clears_nothing() {
+    let clearers = |pull: &PullRequest, rule| -> Vec<(ClearedBy, Vec<String>)> {
+        let cleared_by = found(&judge(pull), rule).cleared_by.clone();
+        cleared_by
+            .into_iter()
+            .map(|by| (by.who, by.names))
+            .collect()
+    };
+    let ada = vec![(ClearedBy::Author, vec!["ada".to_owned()])];
+    let mut ghost = Actor::new("ghost");
+    ghost.deleted = true;
+    let mut pull = pull();
+    pull.draft = true;
+    pull.mergeability = Some(mergeability(MergeState::Conflicting, "DIRTY"));
+    for rule in [Rule::NotDraft, Rule::NoConflicts] {
+        assert_eq!(clearers(&pull, rule), ada);
+    }
+    // Nobody can push to a fork that is gone, but its author can still mark it as ready.
+    pull.head_repo_is_unknown = true;
+    assert_eq!(clearers(&pull, Rule::NoConflicts), []);
+    assert_eq!(clearers(&pull, Rule::NotDraft), ada);
+    pull.head_repo_is_unknown = false;
+    pull.author = ghost.clone();
+    for rule in [Rule::NotDraft, Rule::NoConflicts] {
+        assert_eq!(clearers(&pull, rule), []);
+    }
+    let against = |login: &str| review(login, ReviewState::ChangesRequested);
+    let mut of_ghost = against("ghost");
+    of_ghost.author = ghost;
+    pull.changes_requested = 1;
+    pull.latest_reviews = vec![of_ghost];
+    let admin = vec![(ClearedBy::Admin, Vec::new())];
+    assert_eq!(clearers(&pull, Rule::NoChangesRequested), admin);
+    pull.changes_requested = 2;
+    pull.latest_reviews.push(against("grace"));
+    let grace = vec![(ClearedBy::Reviewer, vec!["grace".to_owned()])];
+    assert_eq!(clearers(&pull, Rule::NoChangesRequested), grace);
+}
+
 #[test]
 fn review_rules_are_unknown_after_a_truncated_page() {
     use RequirementStatus::{Met, Unknown, Unmet};

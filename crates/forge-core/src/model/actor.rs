@@ -23,6 +23,9 @@ pub struct Actor {
     /// True if the account is a bot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bot: bool,
+    /// True for the stand-in for a deleted account. Nobody is behind its login.
+    #[serde(skip)]
+    pub deleted: bool,
 }
 
 impl Actor {
@@ -35,6 +38,7 @@ impl Actor {
             id: String::new(),
             database_id: None,
             bot: false,
+            deleted: false,
         }
     }
 }

@@ -166,6 +166,15 @@ impl QueuePlace {
 }
 
 impl BaseRules {
+    /// Returns whether the branch has a merge queue; `None` if this could not be read.
+    #[must_use]
+    pub fn has_queue(&self) -> Option<bool> {
+        let is_found = (self.rules.iter()).any(|rule| rule.wants == BaseRuleKind::MergeQueue);
+        let hides = |unread| matches!(unread, &UnreadRules::Queue | &UnreadRules::Rulesets);
+        let is_known = is_found || !self.unread.iter().any(hides);
+        is_known.then_some(is_found)
+    }
+
     /// Records that rules of the kind `what` are unread, once for each kind.
     pub fn mark_unread(&mut self, what: UnreadRules) {
         if !self.unread.contains(&what) {

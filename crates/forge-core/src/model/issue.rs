@@ -109,6 +109,10 @@ pub struct Issue {
     /// [`IssueFields::board`]; a git repository stores them in the issue.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, String>,
+    /// True if the issue is on the board in [`IssueFields::board`], and not archived there. `None`
+    /// if no board is named, or if the boards of the issue are not all known.
+    #[serde(skip)]
+    pub on_board: Option<bool>,
     /// Comments, oldest first. ([`IssueFields::comments`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comments: Option<Vec<Comment>>,
@@ -162,6 +166,7 @@ impl Issue {
             url: String::new(),
             version: String::new(),
             values: BTreeMap::new(),
+            on_board: None,
             comments: None,
             relations: None,
             details: None,

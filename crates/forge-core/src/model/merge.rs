@@ -2,8 +2,8 @@ use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, LocalClone, PullRequest};
-use crate::{Error, Precondition, Result, Timestamp};
+use super::{Actor, BaseRules, LocalClone, PullRequest, ReviewState};
+use crate::{Error, PrKey, Precondition, Result, Timestamp};
 
 /// Method of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -174,6 +174,84 @@ impl MergeReq {
     }
 }
 
+/// Facts outside of the requirements that a decision about a merge depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MergeFacts {
+    /// The open pull requests whose base is the head branch; `None` if they were not read.
+    pub dependents: Option<Vec<PrKey>>,
+    /// The open pull request whose head branch is the base branch, if there is one.
+    pub base_is_head_of: Option<PrKey>,
+    /// The merged pull request whose head branch is the base branch, if there is one.
+    pub base_is_merged_by: Option<PrKey>,
+    /// Logins of the reviewers whose latest opinion requests changes.
+    pub changes_requested_by: Vec<String>,
+    /// True if the base branch has a merge queue; `None` if this is not known.
+    pub has_queue: Option<bool>,
+}
+
+impl MergeFacts {
+    /// Collects the facts from a pull request. Those of sections that were not read are unknown.
+    #[must_use]
+    pub fn of(pull: &PullRequest) -> Self {
+        let against = pull.latest_reviews.iter();
+        let against = against.filter(|review| review.state == ReviewState::ChangesRequested);
+        Self {
+            dependents: pull.dependents.clone(),
+            base_is_head_of: pull.depends_on.clone(),
+            base_is_merged_by: pull.merged_base.clone(),
+            changes_requested_by: against.map(|review| review.author.login.clone()).collect(),
+            has_queue: pull.base_rules.as_ref().and_then(BaseRules::has_queue),
+        }
+    }
+
+    /// Returns sentences about the facts that no requirement names, without a full stop. The
+    /// sentences have no text of others. `deletes` is true if the head branch is deleted.
+    #[must_use]
+    pub fn in_words(&self, deletes: bool) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if let Some(lower) = &self.base_is_merged_by {
+            let base = format!("The base branch is the head of #{lower}, which is merged already");
+            sentences.push(base);
+        }
+        if let Some(names) = self.dependents.as_deref().and_then(names_of) {
+            let (are, get) = if self.dependents.iter().flatten().count() == 1 {
+                ("is", "gets")
+            } else {
+                ("are", "get")
+            };
+            let then = if deletes {
+                format!(", and {get} its base branch before the branch is deleted")
+            } else {
+                String::new()
+            };
+            sentences.push(format!("{names} {are} based on its branch{then}"));
+        }
+        if self.has_queue == Some(true) {
+            let queue = "The merge queue of the base branch merges it, and chooses the method";
+            sentences.push(queue.to_owned());
+        }
+        sentences
+    }
+}
+
+/// Maximum number of pull requests that a sentence names.
+const MAX_NAMES: usize = 20;
+
+/// Returns names of pull requests as a sentence has them: `#8, #9 and #10`; `None` without any.
+fn names_of(keys: &[PrKey]) -> Option<String> {
+    let first = keys.iter().take(MAX_NAMES);
+    let mut names: Vec<String> = first.map(|key| format!("#{key}")).collect();
+    let more = keys.len().saturating_sub(MAX_NAMES);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    Some(match names.split_last()? {
+        (last, []) => last.clone(),
+        (last, others) => format!("{} and {last}", others.join(", ")),
+    })
+}
+
 /// Result of a merge request.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -208,5 +286,84 @@ impl Merge {
             queue_position: None,
             branch_deleted: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        PrId, RepoId,
+        model::{BaseRule, BaseRuleKind, RuleSource, UnreadRules},
+    };
+
+    fn pull() -> PullRequest {
+        let id = PrId::number(RepoId::local("/r"), 7);
+        PullRequest::new(id, "Work", Actor::new("ada"), Timestamp::from_unix(0))
+    }
+
+    #[test]
+    fn dependents_are_named_with_what_becomes_of_them() {
+        let words = |numbers: Option<&[u64]>, deletes| {
+            let mut pull = pull();
+            pull.dependents = numbers.map(|all| all.iter().copied().map(PrKey::Number).collect());
+            MergeFacts::of(&pull).in_words(deletes)
+        };
+        let then = "its base branch before the branch is deleted";
+        for (numbers, deletes, wanted) in [
+            (&[8][..], false, "#8 is based on its branch".to_owned()),
+            (
+                &[8][..],
+                true,
+                format!("#8 is based on its branch, and gets {then}"),
+            ),
+            (
+                &[8, 9][..],
+                true,
+                format!("#8 and #9 are based on its branch, and get {then}"),
+            ),
+            (
+                &[8, 9, 10][..],
+                false,
+                "#8, #9 and #10 are based on its branch".to_owned(),
+            ),
+        ] {
+            assert_eq!(words(Some(numbers), deletes), [wanted]);
+        }
+        for none in [None, Some(&[][..])] {
+            assert!(words(none, true).is_empty());
+        }
+    }
+
+    #[test]
+    fn merged_base_is_named() {
+        let mut pull = pull();
+        pull.merged_base = Some(PrKey::Number(5));
+        let named = ["The base branch is the head of #5, which is merged already"];
+        assert_eq!(MergeFacts::of(&pull).in_words(false), named);
+    }
+
+    #[test]
+    fn unread_queue_is_unknown() {
+        let has_queue = |rules: Option<BaseRules>| {
+            let mut pull = pull();
+            pull.base_rules = rules;
+            let facts = MergeFacts::of(&pull);
+            assert_eq!(
+                facts.in_words(true).len(),
+                usize::from(facts.has_queue == Some(true))
+            );
+            facts.has_queue
+        };
+        let mut rules = BaseRules::default();
+        assert_eq!(has_queue(None), None);
+        assert_eq!(has_queue(Some(rules.clone())), Some(false));
+        rules.unread = vec![UnreadRules::Queue];
+        assert_eq!(has_queue(Some(rules.clone())), None);
+        rules.rules = vec![BaseRule {
+            wants: BaseRuleKind::MergeQueue,
+            source: RuleSource::MergeQueue,
+        }];
+        assert_eq!(has_queue(Some(rules)), Some(true));
     }
 }

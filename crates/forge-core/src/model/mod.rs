@@ -61,7 +61,7 @@ pub use issue::{
 };
 pub use label::{Label, NewLabel};
 pub use links::{Link, LinkState, Links, Subject, SubjectKind};
-pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
+pub use merge::{AutoMerge, Merge, MergeFacts, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus, RecordIngestion};
 pub use repo::{Branch, DirectoryEntry, PathContent, Permission, RepoInfo, RepoNode};
 pub use request::{

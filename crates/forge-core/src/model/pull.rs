@@ -85,6 +85,15 @@ pub struct PullRequest {
     /// ([`PrFields::DEPENDS_ON`], on forges where reading it takes a request)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<PrKey>,
+    /// The open pull requests whose base is the head branch and that a deletion of the branch would
+    /// close or leave without a base. ([`PrFields::DEPENDENTS`]; `None` if they could not be read,
+    /// or on a forge where they do not depend on the branch)
+    #[serde(skip)]
+    pub dependents: Option<Vec<PrKey>>,
+    /// The merged pull request whose head branch is the base branch, if that branch still ends with
+    /// what was merged. A merge into it may reach no other branch. ([`PrFields::MERGED_BASE`])
+    #[serde(skip)]
+    pub merged_base: Option<PrKey>,
     /// The forge's internal ids of the repository of the head branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_node: Option<RepoNode>,
@@ -226,6 +235,8 @@ impl PullRequest {
             unknown_head_owner: None,
             rounds: None,
             depends_on: None,
+            dependents: None,
+            merged_base: None,
             head_node: None,
             created_at,
             updated_at: created_at,
@@ -474,6 +485,11 @@ impl PrFields {
     /// The issues that the merge closes, with the names of their labels. On GitHub, only the first
     /// hundred issues have labels.
     pub const LINKED_LABELS: Self = Self(1 << 8 | 1 << 27);
+    /// The open pull requests whose base is the head branch.
+    pub const DEPENDENTS: Self = Self(1 << 30);
+    /// The merged pull request whose head branch is the base branch. Needs [`Self::DEPENDS_ON`],
+    /// which tells the default branch from other branches.
+    pub const MERGED_BASE: Self = Self(1 << 22 | 1 << 31);
     /// Facts that a change of the pull request needs. If a caller selects them when it finds the
     /// pull request, the change does not read the pull request again.
     pub const TO_CHANGE: Self = Self(1 << 28);

@@ -215,6 +215,12 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     ),
     (PrFields::RULES, "...PullRules"),
     (
+        PrFields::MERGED_BASE,
+        "baseRef { target { oid } mergedHeads: associatedPullRequests(last: 1, states: [MERGED]) \
+         { nodes { ...PullLink headRefOid } } }",
+    ),
+    (PrFields::DEPENDENTS, "baseRepository { ...OpenPulls }"),
+    (
         PrFields::TO_CHANGE,
         "headRef { id target { oid } } baseRef { id } \
          baseRepository { defaultBranchRef { name } ...OpenPulls } \

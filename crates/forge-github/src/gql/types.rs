@@ -326,14 +326,15 @@ wire! {
     /// An issue or a pull request at either end of a link.
     LinkEnd {
         kind: String as "__typename", number: u64, title: String, state: String,
-        pull_state: String, repository: RepoName,
+        pull_state: String, repository: RepoName, head_ref_oid: FullOid,
     }
     CrossReference { source: Option<LinkEnd>, }
     /// An existing head branch.
     HeadRef { id: String, target: Option<Oid>, }
     /// A base branch, the pull requests whose head it is, and its protection.
     BaseRef {
-        associated_pull_requests: Nodes<LinkEnd>, ref_update_rule: Option<UpdateRule>,
+        associated_pull_requests: Nodes<LinkEnd>, merged_heads: Nodes<LinkEnd>,
+        target: Option<Oid>, ref_update_rule: Option<UpdateRule>,
         branch_protection_rule: Option<ProtectionRule>,
     }
     QueueEntry { position: Option<u64>, state: Option<String>, }

@@ -8,7 +8,7 @@ pub(crate) mod list;
 mod plan;
 mod prepare;
 mod related;
-mod sections;
+pub(crate) mod sections;
 mod state;
 mod version;
 mod view;

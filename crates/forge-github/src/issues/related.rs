@@ -21,7 +21,7 @@ use super::{
 use crate::{
     GitHub,
     api::GqlAnswer,
-    boards::{item_on, values_on},
+    boards::{is_on, item_on, values_on},
     gql::{GqlDocument, types as wire},
     map,
     paged::MAX_PAGE_SIZE,
@@ -262,6 +262,8 @@ impl GitHub {
         let mut issue = map::issue(host, &own.repo, end.clone()).ok()?;
         issue.relations = Some(relations);
         issue.values = values;
+        let board = fields.board.as_ref();
+        issue.on_board = board.and_then(|board| is_on(board, end.board_items.as_ref()));
         issue.comments =
             comments.map(|list| list.into_vec().into_iter().map(map::comment).collect());
         issue.warnings.extend(warning);

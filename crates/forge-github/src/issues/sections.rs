@@ -11,7 +11,7 @@ use super::version::{self, ReadParts};
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
-    boards::values_on,
+    boards::{is_on, values_on},
     error::GqlError,
     gql::{
         lookups::Lookups,
@@ -105,7 +105,7 @@ pub(super) fn relations(host: &str, repo: &RepoId, issue: &wire::Issue) -> Issue
 }
 
 /// Returns whether the list has more entries than the answer contains.
-pub(super) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
+pub(crate) fn is_cut<T>(nodes: &Nodes<T>) -> bool {
     let read = nodes.nodes.iter().flatten().flatten().count() as u64;
     nodes.total_count.is_some_and(|total| total > read)
 }
@@ -145,7 +145,7 @@ impl GitHub {
         let unread = (fields.relations && !is_whole).then(|| {
             Warning::new("not all issues that block it could be read").of_section("blocked_by")
         });
-        let items = wire.board_items.take().unwrap_or_default();
+        let items = wire.board_items.take();
         let on_boards = wire.project_items.take().map(map::project_items);
         let closing_pulls = wire.closed_by_pull_requests_references.take();
         let closing_pulls = closing_pulls.map(|found| map::closing_pulls(host, found));
@@ -157,7 +157,8 @@ impl GitHub {
         issue.projects = on_boards.filter(|_| fields.projects);
         issue.warnings.extend(unread);
         if let Some(board) = &fields.board {
-            let (values, warning) = values_on(board, &items);
+            issue.on_board = is_on(board, items.as_ref());
+            let (values, warning) = values_on(board, &items.unwrap_or_default());
             issue.values = values;
             issue.warnings.extend(warning);
         }

@@ -2,7 +2,8 @@
 //! closes them if the branch is deleted.
 
 use forge_core::{
-    Action, Error, Hint, Op, Param, PrId, Precondition, Result, Step, Warning, text::one_line,
+    Action, Error, Hint, Op, Param, PrId, PrKey, Precondition, Result, Step, Warning,
+    text::one_line,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -18,6 +19,9 @@ use crate::{
     mutate::{PullPayload, failed},
     repo_variables,
 };
+
+/// The model's field for the open pull requests that are based on the head branch.
+pub(super) const DEPENDENTS: &str = "dependents";
 
 #[derive(Deserialize)]
 struct DependentsOf {
@@ -49,6 +53,35 @@ impl GitHub {
         let mut found = all.into_vec();
         found.retain(|pull| pull.base_ref_name == branch);
         Ok(found)
+    }
+
+    /// Returns the open pull requests that are based on the head branch of `pull`, for a view. If
+    /// they cannot be read, adds a warning and returns `None`.
+    pub(super) async fn dependents_for_view(
+        &self,
+        pr: &PrId,
+        pull: &wire::Pull,
+        warnings: &mut Vec<Warning>,
+    ) -> Option<Vec<PrKey>> {
+        // A branch of a fork is no base branch here.
+        if pull.is_cross_repository {
+            return Some(Vec::new());
+        }
+        let (branch, repo) = (&pull.head_ref_name, pull.base_repository.as_ref());
+        match self.dependents_of(pr, branch, repo).await {
+            Ok(found) => {
+                let numbers = found.iter().map(|pull| PrKey::Number(pull.number));
+                Some(numbers.collect())
+            }
+            Err(e) => {
+                let message = format!(
+                    "the pull requests that are based on its branch could not be read: {}",
+                    e.message()
+                );
+                warnings.push(error::warning(message, &e).of_section(DEPENDENTS));
+                None
+            }
+        }
     }
 
     async fn read_dependents(&self, pr: &PrId, branch: &str) -> Result<Nodes<wire::OpenPull>> {

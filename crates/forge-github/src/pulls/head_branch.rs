@@ -161,7 +161,7 @@ impl GitHub {
 /// has moved.
 fn branch_kept_warning(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
     if wire.is_cross_repository {
-        return Some(kept_in_fork(pr));
+        return Some(kept_in_fork(pr, wire));
     }
     let tip = wire.head_ref.as_ref()?.target.as_ref();
     let tip = tip.and_then(|tip| tip.oid.0.as_ref());
@@ -184,9 +184,30 @@ pub(super) fn head_moved_warning(branch: &str, tip: Option<&str>) -> Warning {
     .with_hint("delete it with git if its commits are not needed")
 }
 
-/// Returns the warning for a branch that is kept because it is in someone else's repository.
-pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
-    Warning::new(format!(
-        "the head branch of {pr} is in a fork, and was kept"
-    ))
+/// Returns the warning for a branch that is kept because it is in someone else's repository. GitHub
+/// names no repository if it is deleted, or if the viewer cannot see it.
+pub(super) fn kept_in_fork(pr: &PrId, pull: &wire::Pull) -> Warning {
+    Warning::new(if pull.head_repository.is_none() {
+        format!("no branch was deleted: the fork with the head branch of {pr} is gone, or hidden")
+    } else {
+        format!("the head branch of {pr} is in a fork, and was kept")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deleted_fork_keeps_no_branch() {
+        let pr = PrId::number(RepoId::local("/r"), 7);
+        let told = |repository: Value| {
+            let pull = json!({ "isCrossRepository": true, "headRepository": repository });
+            let pull: wire::Pull = serde_json::from_value(pull).unwrap();
+            kept_in_fork(&pr, &pull).message
+        };
+        let fork = json!({ "id": "R_fork", "name": "tools", "owner": { "login": "grace" } });
+        assert!(told(fork).ends_with("is in a fork, and was kept"));
+        assert!(told(Value::Null).starts_with("no branch was deleted: the fork"));
+    }
 }

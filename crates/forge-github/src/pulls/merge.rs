@@ -19,7 +19,7 @@ use crate::{
     GitHub,
     error::{UNMET, ambiguous},
     gql::{GqlDocument, mutation::Batch, selections, types as wire},
-    hints::reopen,
+    hints::{reopen, solve_conflicts},
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
     number, pr_variables, repos,
@@ -127,7 +127,7 @@ impl GitHub {
         let mut branch_deleted = false;
         if req.delete_branch && merged {
             if pull.is_cross_repository {
-                warnings.push(kept_in_fork(pr));
+                warnings.push(kept_in_fork(pr, &pull));
             } else {
                 let branches = (
                     pull.head_ref_name.as_str(),
@@ -428,7 +428,7 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
             Precondition::Conflicts(vec![]),
             format!("{pr} conflicts with {}", pull.base_ref_name),
         )
-        .with_hint("merge the base branch into the head, solve the conflicts and push"));
+        .with_hint(solve_conflicts(pull)));
     }
     Ok(())
 }

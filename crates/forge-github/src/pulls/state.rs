@@ -69,7 +69,7 @@ impl GitHub {
             })
             .await?;
         if req.delete_branch && wire.is_cross_repository {
-            outcome.warnings.push(kept_in_fork(pr));
+            outcome.warnings.push(kept_in_fork(pr, &wire));
         } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
             // GitHub would delete the branch even if the branch has newer commits, so such a branch
             // is kept.

@@ -16,6 +16,7 @@ use crate::{
         mutation::{Batch, UPDATE_BRANCH},
         selections,
     },
+    hints::solve_conflicts,
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
     number,
@@ -47,9 +48,7 @@ impl GitHub {
                 Precondition::Conflicts(Vec::new()),
                 format!("{pr} conflicts with '{base}'; nothing was changed"),
             )
-            .with_hint(format!(
-                "merge '{base}' into the head in a clone, solve the conflicts and push"
-            )));
+            .with_hint(solve_conflicts(&pull)));
         }
         let method = match req.method {
             UpdateMethod::Merge => "MERGE",

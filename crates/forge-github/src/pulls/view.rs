@@ -10,7 +10,7 @@ use futures::join;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{gaps::is_reported, rules};
+use super::{dependents::DEPENDENTS, gaps::is_reported, rules};
 use crate::{
     GitHub,
     api::{GqlAnswer, TokenChoice},
@@ -62,6 +62,7 @@ impl GitHub {
             BaseFields::Core
         };
         let select = |fields| fields::selection(base, fields, Required::Number);
+        let mut read = fields;
         let (pull, mut warnings) = match self.lookup(pr, &select(fields)).await {
             Err(error) if is_without_projects(fields, &error) => {
                 let rest = select(fields.without(PrFields::PROJECTS));
@@ -72,17 +73,25 @@ impl GitHub {
             // Older Enterprise Servers lack some fields of the rules, so the query is repeated
             // without rules.
             Err(error) if fields.contains(PrFields::RULES) && error::is_unknown_field(&error) => {
-                let rest = fields.without(PrFields::RULES);
-                let (pull, mut warnings) = self.lookup(pr, &select(rest)).await?;
-                warnings.extend(self.missing_latest_warning(&pull, fields, &warnings));
-                let mut pull = self.domain(&pr.repo, pull, rest, warnings)?;
-                pull.base_rules = Some(rules::unread());
-                return Ok(pull);
+                read = fields.without(PrFields::RULES);
+                self.lookup(pr, &select(read)).await?
             }
             found => found?,
         };
         warnings.extend(self.missing_latest_warning(&pull, fields, &warnings));
-        self.domain(&pr.repo, pull, fields, warnings)
+        let dependents = if fields.contains(PrFields::DEPENDENTS) {
+            // The further read has a warning of its own.
+            warnings.retain(|w| w.section != Some(DEPENDENTS));
+            self.dependents_for_view(pr, &pull, &mut warnings).await
+        } else {
+            None
+        };
+        let mut pull = self.domain(&pr.repo, pull, read, warnings)?;
+        pull.dependents = dependents;
+        if read != fields {
+            pull.base_rules = Some(rules::unread());
+        }
+        Ok(pull)
     }
 
     /// Reads a pull request with a custom selection, with all pages of each section. Parts that
@@ -469,9 +478,11 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
         "mergeable" | "mergeStateStatus" => Some("mergeability"),
         "reviewRequests" => Some(REVIEWERS),
         "baseRef" if inner == Some("associatedPullRequests") => Some(DEPENDS_ON),
+        "baseRef" if inner == Some("mergedHeads") => Some(MERGED_BASE),
         // Only its names are read, so the rules are complete without it.
         "baseRepository" if inner == Some("rulesets") => Some(rules::BASE_RULES),
         "baseRepository" if inner == Some("defaultBranchRef") => None,
+        "baseRepository" if inner == Some("openPulls") => Some(DEPENDENTS),
         "baseRepository" => Some(rules::REPOSITORY),
         "baseRef" | "viewerCanMergeAsAdmin" => Some(rules::BASE_RULES),
         "isMergeQueueEnabled" | "isInMergeQueue" | "mergeQueueEntry" => Some(rules::MERGE_QUEUE),
@@ -490,6 +501,9 @@ pub(crate) struct Unread {
 
 /// The model's field for the pull request that this one builds on.
 const DEPENDS_ON: &str = "depends_on";
+
+/// The model's field for the merged pull request whose head is the base branch.
+const MERGED_BASE: &str = "merged_base";
 
 /// The model's field for requested reviewers.
 pub(crate) const REVIEWERS: &str = "pending_reviewers";

@@ -1,7 +1,7 @@
 //! Open pull requests whose base is a head branch that is deleted: GitHub would close them.
 
 use forge_core::{
-    PrId,
+    PrId, PrKey,
     model::{CloseReq, HeadRef, MergeReq, PrFields, PrState, StateFilter},
 };
 use forge_github_double::{Fault, PullSeed};
@@ -256,4 +256,101 @@ async fn unread_dependents_refuse_close_with_deletion() {
     let refused = script.repo.close(&script.pr(), &req).await;
     assert!(refused.is_err());
     script.sent();
+}
+
+fn keys(numbers: &[u64]) -> Option<Vec<PrKey>> {
+    Some(numbers.iter().copied().map(PrKey::Number).collect())
+}
+
+#[tokio::test]
+async fn view_names_dependents_on_request() {
+    let (world, lower, upper) = stacked();
+    let numbers = upper.clone().map(|pr| pr.key);
+    world.double.reset_record();
+    let dependents = async |pr: &PrId, fields| world.ada.pull(pr, fields).await.unwrap().dependents;
+    let named = dependents(&lower, PrFields::DEPENDENTS).await;
+    assert_eq!(named.as_deref(), Some(&numbers[..]));
+    assert_eq!(world.double.counts().api, 1);
+    assert_eq!(dependents(&lower, PrFields::NONE).await, None);
+    assert_eq!(dependents(&upper[0], PrFields::DEPENDENTS).await, keys(&[]));
+    // A closed pull request is not affected.
+    world
+        .ada
+        .close(&upper[0], &CloseReq::default())
+        .await
+        .unwrap();
+    let named = dependents(&lower, PrFields::DEPENDENTS).await;
+    assert_eq!(named.as_deref(), Some(&numbers[1..]));
+}
+
+#[tokio::test]
+async fn dependents_of_view_beyond_first_page_are_read_by_base() {
+    let all = json!({ "openPulls": page(vec![open(8, "main")], "c1") });
+    let of_base = nodes(vec![open(9, "feature"), open(8, "main")]);
+    let viewed = crate::wire::changed(7, json!({ "baseRepository": all }));
+    let fork = crate::wire::changed(
+        7,
+        json!({ "baseRepository": all, "isCrossRepository": true }),
+    );
+    let script = Script::play(vec![
+        data("PullView", crate::wire::one(viewed)),
+        data(
+            "Dependents",
+            json!({ "repository": { "pullRequests": of_base } }),
+        ),
+        data("PullView", crate::wire::one(fork)),
+    ])
+    .await;
+    for wanted in [keys(&[9]), keys(&[])] {
+        let view = script.repo.pull(&script.pr(), PrFields::DEPENDENTS).await;
+        let view = view.unwrap();
+        assert_eq!(view.dependents, wanted);
+        assert_eq!(view.warnings, []);
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn unreadable_dependents_of_view_are_unknown() {
+    let path = ["repository", "pullRequest", "baseRepository", "openPulls"];
+    let denied = "Resource not accessible by personal access token";
+    let viewed = crate::wire::changed(7, json!({ "baseRepository": { "openPulls": null } }));
+    let gap = json!({ "baseRepository": { "openPulls": nodes(vec![Value::Null]) } });
+    let script = Script::play(vec![
+        body(
+            "PullView",
+            json!({ "data": crate::wire::one(viewed), "errors": [error(&path, "FORBIDDEN", denied)] }),
+        ),
+        answer("Dependents", wiremock::ResponseTemplate::new(404)),
+        data("PullView", crate::wire::one(crate::wire::changed(7, gap))),
+        answer("Dependents", wiremock::ResponseTemplate::new(404)),
+    ])
+    .await;
+    for _ in 0..2 {
+        let view = script.repo.pull(&script.pr(), PrFields::DEPENDENTS).await;
+        let view = view.unwrap();
+        assert_eq!(view.dependents, None);
+        let sections: Vec<_> = view.warnings.iter().map(|w| w.section).collect();
+        assert_eq!(sections, [Some("dependents")], "{:?}", view.warnings);
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn view_names_merged_pull_of_base_branch() {
+    let (world, lower, upper) = stacked();
+    let merged_base = async |pr: &PrId| {
+        let view = world.ada.pull(pr, PrFields::MERGED_BASE).await.unwrap();
+        assert_eq!(view.warnings, []);
+        view.merged_base
+    };
+    assert_eq!(merged_base(&upper[0]).await, None);
+    world.ada.mergeability(&lower).await.unwrap();
+    world.ada.merge(&lower, &MergeReq::default()).await.unwrap();
+    assert_eq!(merged_base(&upper[0]).await, Some(lower.key.clone()));
+    assert_eq!(merged_base(&lower).await, None);
+    // A branch that goes on after the merge is a base branch like any other.
+    let more = [("more.txt", Some("1\n"))];
+    world.double.seed().commit(REPO, "feature", &more, "More");
+    assert_eq!(merged_base(&upper[0]).await, None);
 }

@@ -1023,8 +1023,8 @@ async fn branch_of_deleted_fork_is_unrelated_to_own_branch() {
     req.delete_branch = true;
     let closed = world.ada.close(&pr, &req).await.unwrap();
     assert_eq!(closed.value.state, PrState::Closed);
-    let kept = |w: &forge_core::Warning| w.message.contains("is in a fork, and was kept");
-    assert!(closed.warnings.iter().any(kept), "{:?}", closed.warnings);
+    let gone = |w: &forge_core::Warning| w.message.ends_with("is gone, or hidden");
+    assert!(closed.warnings.iter().any(gone), "{:?}", closed.warnings);
 }
 
 #[tokio::test]

@@ -160,6 +160,19 @@ async fn merge_blockers_are_refused_before_mutation() {
         assert!(is(&e, &why) && e.hint().is_some(), "{e:?}");
         script.sent();
     }
+    // Nothing can be pushed to a deleted fork, so the recovery is another pull request.
+    let lost = ready(json!({
+        "mergeable": "CONFLICTING", "isCrossRepository": true, "headRepository": null,
+    }));
+    let script = Script::play(vec![data("MergePrepare", lost)]).await;
+    let merged = script.repo.merge(&script.pr(), &MergeReq::default()).await;
+    let e = merged.unwrap_err();
+    let action = e.hint().and_then(forge_core::Hint::action);
+    assert_eq!(
+        action,
+        Some(&forge_core::Action::op(forge_core::Op::PrCreate))
+    );
+    script.sent();
     let haunted = ready(json!({ "state": "HAUNTED" }));
     let script = Script::play(vec![data("MergePrepare", haunted)]).await;
     let merged = script.repo.merge(&script.pr(), &MergeReq::default()).await;

@@ -123,15 +123,14 @@ impl Local {
         Err(Error::precondition(unmet, why).with_hint(hint))
     }
 
-    /// Changes the base of the pull requests that depend on the merged `pull` to the base branch of
-    /// `pull`. The caller must not hold the write lock, because each change acquires it.
-    pub(crate) async fn retarget_dependents(
+    /// Returns the numbers of the open pull requests that depend on `pull` and have its head branch
+    /// as base, and the error that ended the search early.
+    pub(super) async fn read_dependents(
         &self,
         cat: &mut CatFile,
         pull: &StoredPull,
-    ) -> Retargeted {
-        let mut followed = Retargeted::default();
-        let (from, into) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);
+    ) -> (Vec<u64>, Option<Error>) {
+        let from = &pull.snapshot.head_branch;
         let on_top = |s: &Snapshot| {
             s.state == PrState::Open && s.depends_on == Some(pull.number) && s.base_branch == *from
         };
@@ -141,9 +140,20 @@ impl Local {
             ScanStep::Continue
         });
         let scanned = Box::pin(scan).await;
-        if let Err(e) = scanned {
-            followed.warnings.push(warning_of(&e));
-        }
+        (found, scanned.err())
+    }
+
+    /// Changes the base of the pull requests that depend on the merged `pull` to the base branch of
+    /// `pull`. The caller must not hold the write lock, because each change acquires it.
+    pub(crate) async fn retarget_dependents(
+        &self,
+        cat: &mut CatFile,
+        pull: &StoredPull,
+    ) -> Retargeted {
+        let mut followed = Retargeted::default();
+        let into = &pull.snapshot.base_branch;
+        let (found, unread) = self.read_dependents(cat, pull).await;
+        followed.warnings.extend(unread.as_ref().map(warning_of));
         for number in found {
             let mut edit = EditPull::default();
             edit.base = Some(into.clone());

@@ -117,6 +117,17 @@ impl Local {
             Ok(below) => view.depends_on = below.map(|below| PrKey::Number(below.number)),
             Err(e) => keep(e),
         }
+        if wants(PrFields::DEPENDENTS) {
+            match self.read_dependents(cat, pull).await {
+                (found, None) => {
+                    view.dependents = Some(found.into_iter().map(PrKey::Number).collect());
+                }
+                (_, Some(e)) => {
+                    let unread = warning_of(&e).of_section("dependents");
+                    view.warnings.push(unread);
+                }
+            }
+        }
         if wants(PrFields::STATS) || wants(PrFields::FILES) {
             match self.changed_files(pull).await {
                 Ok(changed) => {

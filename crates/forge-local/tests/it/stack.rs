@@ -50,6 +50,11 @@ async fn merge_retargets_dependents_and_deletes_branch() {
     let key = |number| Some(PrKey::Number(number));
     assert_eq!(seen(&local, 2).await, ("lower".to_owned(), key(1)));
     assert_eq!(seen(&local, 4).await, ("left".to_owned(), key(2)));
+    for (lower, upper) in [(1, &[2, 3][..]), (2, &[4][..]), (4, &[][..])] {
+        let view = local.view(&pr(&local, lower), PrFields::DEPENDENTS).await;
+        let upper = upper.iter().copied().map(PrKey::Number).collect();
+        assert_eq!(view.unwrap().dependents, Some(upper), "{lower}");
+    }
 
     let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
     let about = |w: &Warning| w.message.contains("lower");

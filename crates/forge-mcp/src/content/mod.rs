@@ -116,7 +116,7 @@ impl Cleaner {
     /// Cleans Markdown: a description, a comment or a review's body.
     #[must_use]
     pub fn markdown(&self, text: &str) -> Clean {
-        let marked = hidden::mark(text);
+        let marked = hidden::mark(&text::drop_mention_breaks(text));
         self.comments.fetch_add(marked.comments, Ordering::Relaxed);
         self.unseen.fetch_add(marked.others, Ordering::Relaxed);
         self.plain(&marked.shown)

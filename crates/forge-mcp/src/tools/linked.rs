@@ -103,10 +103,33 @@ impl LinkedIssuesPlan {
         }
     }
 
+    /// Returns the sentence of the confirmation question about the issues that stay because they
+    /// are not on the board of the workflow; empty if there are no such issues.
+    pub fn off_board_in_words(&self) -> String {
+        let (all, cleaner) = (self.plan.off_board(), Cleaner::new());
+        let names: Vec<String> = all
+            .iter()
+            .map(|left| issue_id(&cleaner.line(&left.issue)))
+            .collect();
+        match all.first() {
+            Some(first) => format!(" Not moved: {} ({}).", names.join(", "), first.reason),
+            None => String::new(),
+        }
+    }
+
     /// Formats all issues that the merge closes or moves. The confirmation is bound to this text.
     pub fn bound(&self) -> String {
         let steps = self.plan.steps.iter();
-        let steps = steps.map(|step| (&step.name, &step.from, &step.to, step.closes.is_some()));
+        let steps = steps.map(|step| {
+            let closes = step.closes.is_some();
+            (
+                &step.name,
+                &step.from,
+                &step.to,
+                closes,
+                &step.adds_to_board,
+            )
+        });
         let others: Vec<&IssueId> = self.closed_by_forge().collect();
         format!("{:?} {others:?}", steps.collect::<Vec<_>>())
     }
@@ -130,7 +153,7 @@ impl LinkedIssuesPlan {
 pub(super) struct LinkedIssuesOut {
     /// Issues that the merge closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    linked_issues_transitioned: Vec<Clean>,
+    linked_issues_transitioned: Vec<ChangedIssueOut>,
     /// Issues that could not be closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_failed: Vec<LeftIssueOut>,
@@ -139,7 +162,7 @@ pub(super) struct LinkedIssuesOut {
     linked_issues_skipped: Vec<LeftIssueOut>,
     /// Further issues that the forge itself closes; not re-read
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    linked_issues_left_to_forge: Vec<Clean>,
+    linked_issues_left_to_forge: Vec<NamedIssueOut>,
     /// The host of the forge.
     #[serde(skip)]
     host: String,
@@ -172,8 +195,47 @@ fn step_line(step: &MergeStep) -> String {
         if step.closes.is_some() {
             line.push_str(" (closed)");
         }
+        line.push_str(&step.board_note());
     }
     line
+}
+
+/// An issue that was closed or moved.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ChangedIssueOut {
+    issue: Clean,
+    /// State before the merge
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Clean>,
+    /// Absent without a workflow
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<Clean>,
+    closed: bool,
+    /// The board that the issue was not on
+    #[serde(skip_serializing_if = "Option::is_none")]
+    added_to_board: Option<String>,
+}
+
+impl ChangedIssueOut {
+    fn of(call: &CallContext, step: &MergeStep) -> Self {
+        let state = |name: &Option<String>| {
+            let name = name.as_deref()?;
+            Some(call.cleaner.line(name).cut(MAX_TEXT))
+        };
+        Self {
+            issue: call.cleaner.line(&step.name),
+            from: state(&step.from),
+            to: state(&step.to),
+            closed: step.closes.is_some(),
+            added_to_board: step.adds_to_board.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// An issue that the forge closes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct NamedIssueOut {
+    issue: Clean,
 }
 
 /// An issue that was not closed or moved.
@@ -196,12 +258,14 @@ impl LinkedIssuesOut {
         let left_to_forge = report.closed_by_forge.iter();
         Self {
             linked_issues_left_to_forge: left_to_forge
-                .map(|issue| call.cleaner.line(&issue.name))
+                .map(|issue| NamedIssueOut {
+                    issue: call.cleaner.line(&issue.name),
+                })
                 .collect(),
             host: target.repo.id().host.clone(),
             lines: transitioned.clone().map(step_line).collect(),
             linked_issues_transitioned: transitioned
-                .map(|step| call.cleaner.line(&step.in_words()))
+                .map(|step| ChangedIssueOut::of(call, step))
                 .collect(),
             linked_issues_failed: listed(&report.failed),
             linked_issues_skipped: listed(&report.skipped),
@@ -226,8 +290,8 @@ impl LinkedIssuesOut {
         if !self.linked_issues_transitioned.is_empty() {
             text.push_str(&format!("\n{did}: {}", self.lines.join(", ")));
         }
-        let left_to_forge = self.linked_issues_left_to_forge.iter().map(issue_id);
-        let left_to_forge: Vec<String> = left_to_forge.collect();
+        let left_to_forge = self.linked_issues_left_to_forge.iter();
+        let left_to_forge: Vec<String> = left_to_forge.map(|left| issue_id(&left.issue)).collect();
         if !left_to_forge.is_empty() {
             let (host, issues) = (&self.host, left_to_forge.join(", "));
             text.push_str(&format!("\nleft to {host}, not read: {issues}"));

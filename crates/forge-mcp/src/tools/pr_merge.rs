@@ -8,12 +8,12 @@ use forge::{
     workflow::linked_issues,
 };
 use forge_core::{
-    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Support, Warning,
-    check_expected_head,
+    Action, Capability, Error, Hint, LOST_HEAD, Op, Outcome, Param, PrId, Precondition, Support,
+    Warning, check_expected_head,
     mentions::mentions,
     model::{
-        Check, CheckRollup, CheckStatus, IssueId, Merge, MergeMethod, MergeReq, MergeState,
-        PrFields, PrState, PullRequest, ReviewDecision, ReviewState, Thread,
+        Check, CheckRollup, CheckStatus, IssueId, Merge, MergeFacts, MergeMethod, MergeReq,
+        MergeState, PrFields, PrState, PullRequest, ReviewDecision, Thread,
     },
     settle_mergeability,
     text::one_line,
@@ -109,7 +109,10 @@ impl Tool for PrMerge {
             MergeReq::check_subject(subject)?;
         }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES;
+        let mut fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES | PrFields::MERGED_BASE;
+        if args.delete_branch {
+            fields |= PrFields::DEPENDENTS;
+        }
         let mut pull = settled(call, &target, fields).await?;
         let said = ConfirmationArgs {
             head: args.expected_head.as_deref(),
@@ -149,6 +152,7 @@ impl Tool for PrMerge {
             require_supported(&target.repo, &needs(by, &args))?;
             let text = question(call, &target, &pull, &args, by, &plan)
                 + &requirements(call, &verdict)
+                + &facts_in_words(&pull, args.delete_branch)
                 + &warned(call, &warnings)
                 + &warned(call, &index_warnings(&target.repo, Op::PrMerge).await)
                 // Repository names and the message come last. If the question is too long for an
@@ -161,7 +165,9 @@ impl Tool for PrMerge {
             text
         } else {
             plan = plan.left_alone("this call only deletes the branch; omit delete_branch");
-            about_branch(call, &target, &pull) + &warned(call, &warnings)
+            about_branch(call, &target, &pull)
+                + &facts_in_words(&pull, true)
+                + &warned(call, &warnings)
         };
         let facts = facts(&pull);
         let question = ConfirmationQuestion {
@@ -387,6 +393,7 @@ async fn merged_before(
     if !issues.is_empty() {
         let title = titled(call, pull);
         let mut text = format!("{} {title} is merged. {} {issues}?", target.id, plan.verb());
+        text.push_str(&plan.off_board_in_words());
         text.push_str(&warned(call, &warnings));
         let question = ConfirmationQuestion {
             text: &text,
@@ -456,11 +463,13 @@ fn has_conflicts(pull: &PullRequest) -> bool {
 }
 
 /// The parts of a pull request on which a merge and its effects depend.
-const MERGE_SECTIONS: [&str; 6] = [
+const MERGE_SECTIONS: [&str; 8] = [
     "checks",
+    "dependents",
     "latest_reviews",
     "linked_issues",
     "mergeability",
+    "merged_base",
     "reviews",
     "threads",
 ];
@@ -550,16 +559,23 @@ fn needs(by: Option<MergeMethod>, args: &PrMergeInput) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
-pub(super) fn conflicting(id: &PrId, base: &str, files: &[String]) -> Error {
+pub(super) fn conflicting(pull: &PullRequest) -> Error {
+    let (id, base) = (&pull.id, &pull.base_branch);
+    let found = pull.mergeability.as_ref();
+    let files = found.map(|m| m.conflicts.as_slice()).unwrap_or_default();
     let named = match files.is_empty() {
         true => String::new(),
         false => format!(" in {}", files.join(", ")),
     };
-    Error::precondition(
+    let error = Error::precondition(
         Precondition::Conflicts(files.to_vec()),
         format!("cannot merge {id}: it has conflicts with {base}{named}"),
-    )
-    .with_hint("merge the base branch into the head branch and push, then try again")
+    );
+    if pull.head_repo_is_unknown {
+        error.with_hint(&LOST_HEAD)
+    } else {
+        error.with_hint("merge the base branch into the head branch and push, then try again")
+    }
 }
 
 /// Refuses a draft, a merge with conflicts, and a merge that does not meet the caller's conditions
@@ -584,9 +600,7 @@ fn check(
         );
     }
     if is_unmet(Rule::NoConflicts) {
-        let found = pull.mergeability.as_ref();
-        let files = found.map(|m| m.conflicts.as_slice()).unwrap_or_default();
-        return Err(conflicting(&target.id, &pull.base_branch, files));
+        return Err(conflicting(pull));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
     // GitHub may require an approval by a person whom this server does not know. GitHub's own
@@ -732,8 +746,11 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
         Some(_) => listed(unresolved(pull).map(|thread| &thread.id)),
         None => "not read".to_owned(),
     };
-    let latest = pull.latest_reviews.iter();
-    let against = latest.filter(|review| review.state == ReviewState::ChangesRequested);
+    let facts = MergeFacts::of(pull);
+    let dependents = match &facts.dependents {
+        Some(keys) => listed(keys.iter().map(ToString::to_string)),
+        None => "not read".to_owned(),
+    };
     QuestionFacts(vec![
         ("base branch", pull.base_branch.clone()),
         ("head branch", pull.head_branch.clone()),
@@ -742,10 +759,21 @@ fn facts(pull: &PullRequest) -> QuestionFacts {
         ("list of unresolved threads", threads),
         (
             "list of reviewers who request changes",
-            listed(against.map(|review| &review.author.login)),
+            listed(facts.changes_requested_by.iter()),
+        ),
+        (
+            "list of pull requests that are based on its branch",
+            dependents,
         ),
         ("record", record(pull).unwrap_or_default()),
     ])
+}
+
+/// Formats the facts that no requirement names: pull requests that the deletion of the branch
+/// affects, and a merge queue.
+fn facts_in_words(pull: &PullRequest, deletes: bool) -> String {
+    let facts = MergeFacts::of(pull).in_words(deletes);
+    facts.iter().map(|fact| format!(" {fact}.")).collect()
 }
 
 /// Returns the version of the pull request's record on tangled if the head is a patch. The record
@@ -841,6 +869,7 @@ fn question(
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
+    question.push_str(&plan.off_board_in_words());
     question
 }
 

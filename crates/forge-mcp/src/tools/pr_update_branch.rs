@@ -74,7 +74,7 @@ impl Tool for PrUpdateBranch {
         let doubt = match rebases {
             true => {
                 require_open(&target, &pull)?;
-                conflicts(&target, &pull)?
+                conflicts(&pull)?
             }
             false => None,
         };
@@ -276,14 +276,14 @@ const MAX_NAMED_FILES: usize = 10;
 /// the conflicting files, only returns a warning: they conflict in a merge, but a rebase drops
 /// commits that the base already has, and may succeed. Does not wait if the mergeability is still
 /// unknown.
-fn conflicts(target: &PullTarget, pull: &PullRequest) -> Result<Option<Warning>, Error> {
+fn conflicts(pull: &PullRequest) -> Result<Option<Warning>, Error> {
     let found = pull.mergeability.as_ref();
     let Some(found) = found.filter(|m| m.state == MergeState::Conflicting) else {
         return Ok(None);
     };
     let files = found.conflicts.as_slice();
     if files.is_empty() {
-        return Err(conflicting(&target.id, &pull.base_branch, files));
+        return Err(conflicting(pull));
     }
     let first: Vec<String> = files
         .iter()

@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use forge_core::{
-    Error, ErrorKind, PageReq, Warning, call, fingerprint,
+    Capability, Error, ErrorKind, PageReq, Warning, call, fingerprint,
     model::{PrFields, PullRequest, StatusEvent, Thread},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -134,7 +134,11 @@ impl Tool for PrView {
         };
         let unread = warnings.iter().any(|w| w.section == Some("checks"));
         if include.contains(&PrViewSection::Checks) && pull.checks.is_none() && !unread {
-            notes.push_str("checks: this forge has none\n");
+            notes.push_str(if target.repo.supports(Capability::Checks) {
+                "checks: none can be read in this repository\n"
+            } else {
+                "checks: this forge has none\n"
+            });
         }
         let warnings = WarningOut::all(&warnings, &call.about(), &call.cleaner);
         let max = budget::chars(args.max_chars);

@@ -331,12 +331,23 @@ impl WorkflowChangeOut {
     }
 }
 
+/// An issue to work on.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CandidateOut {
+    #[serde(flatten)]
+    member: MemberOut,
+    /// Claimed by somebody
+    is_locked: bool,
+    /// Open issues that block it
+    blocked_by: Vec<String>,
+}
+
 /// Result of a pick.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PickOut {
     found: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    issue: Option<MemberOut>,
+    issue: Option<CandidateOut>,
     /// Number of other issues that qualify
     alternatives: usize,
     reason: Clean,
@@ -357,8 +368,13 @@ pub(super) struct SkippedOut {
 
 impl PickOut {
     pub fn of(call: &CallContext, definition: &Definition, of: &IssueId, pick: &Pick) -> Self {
-        let member =
-            |candidate: &Candidate| MemberOut::of_member(call, definition, of, &candidate.member);
+        let found = |candidate: &Candidate| CandidateOut {
+            member: MemberOut::of_member(call, definition, of, &candidate.member),
+            is_locked: candidate.held_by.is_some(),
+            blocked_by: (candidate.blocked_by.iter())
+                .map(|id| issue_name(call, id, of))
+                .collect(),
+        };
         let skipped = pick.skipped.iter().map(|(id, why)| SkippedOut {
             issue: issue_name(call, id, of),
             current_state: None,
@@ -367,7 +383,7 @@ impl PickOut {
         let (skipped, skipped_left_out) = first(skipped.collect());
         Self {
             found: pick.issue.is_some(),
-            issue: pick.issue.as_ref().map(member),
+            issue: pick.issue.as_ref().map(found),
             alternatives: pick.alternatives,
             reason: call.cleaner.line(&pick.reason).cut(4 * MAX_TEXT),
             skipped,
@@ -377,7 +393,7 @@ impl PickOut {
 
     pub fn text(&self) -> String {
         let mut text = match &self.issue {
-            Some(issue) => issue.text(),
+            Some(issue) => issue.member.text(),
             None => "nothing to work on\n".to_owned(),
         };
         text.push_str(&format!("why: {}\n", self.reason));

@@ -346,10 +346,13 @@ impl Identities {
             let by_dns = dns::txt(&name, self.settings.dns);
             let (texts, web) = future::join(by_dns, self.by_web(handle)).await;
             let dns = did_of(handle, texts.as_deref().unwrap_or_default())?;
-            dns.or(web).ok_or_else(|| match texts {
-                Some(_) => unknown_handle_error(handle),
-                None => self.unresolved_handle_error(handle),
-            })
+            match (dns, web, texts) {
+                (Some(did), ..) | (None, Ok(Some(did)), _) => Ok(did),
+                (None, Ok(None), Some(_)) => Err(unknown_handle_error(handle)),
+                (None, web, texts) => {
+                    Err(self.unresolved_handle_error(handle, texts.is_some(), web.err()))
+                }
+            }
         });
         did.await.cloned()
     }
@@ -377,22 +380,32 @@ impl Identities {
         valid_did(answer.did).ok_or_else(|| unknown_handle_error(handle))
     }
 
-    /// Returns the error for a handle that could not be looked up. The handle may exist, because no
-    /// server has said that it is unused.
-    fn unresolved_handle_error(&self, handle: &str) -> Error {
-        let asked = match self.settings.dns {
-            Some(server) => format!("the name server {server}"),
-            None => "the system's name servers".to_owned(),
-        };
+    /// Returns the error for a handle that could not be looked up: the name server did not answer,
+    /// or the domain's page could not be read because of `unread_page`. The handle may exist.
+    fn unresolved_handle_error(
+        &self,
+        handle: &str,
+        dns_answered: bool,
+        unread_page: Option<Error>,
+    ) -> Error {
         let handle = one_line(handle);
-        Error::new(
-            ErrorKind::Network,
-            format!(
-                "the account of the handle {handle} could not be looked up: {asked} did not \
-                 answer, and https://{handle} names no account"
-            ),
-        )
-        .with_hint(self.other_name_server())
+        let dns = match (dns_answered, self.settings.dns) {
+            (true, _) => format!("_atproto.{handle} has no TXT record that names one"),
+            (false, Some(server)) => format!("the name server {server} did not answer"),
+            (false, None) => "the system's name servers did not answer".to_owned(),
+        };
+        let web = match &unread_page {
+            Some(e) => format!("https://{handle} could not be read: {}", e.message()),
+            None => format!("https://{handle} names no account"),
+        };
+        let message =
+            format!("the account of the handle {handle} could not be looked up: {dns}, and {web}");
+        let hint = if dns_answered {
+            Hint::new("check the network and the spelling of the handle, then try again")
+        } else {
+            self.other_name_server()
+        };
+        Error::new(ErrorKind::Network, message).with_hint(hint)
     }
 
     fn other_name_server(&self) -> Hint {
@@ -402,11 +415,21 @@ impl Identities {
             .with_action(set.choose(Param::Value))
     }
 
-    async fn by_web(&self, handle: &str) -> Option<String> {
-        let origin = Origin::found(&format!("https://{handle}"), self.settings.reach).ok()?;
+    /// Returns the DID that the page of the handle's domain names. An answer of the domain without
+    /// a DID means that the page names none.
+    ///
+    /// # Errors
+    /// If the domain did not answer, for example without a network.
+    async fn by_web(&self, handle: &str) -> Result<Option<String>> {
+        let Ok(origin) = Origin::found(&format!("https://{handle}"), self.settings.reach) else {
+            return Ok(None);
+        };
         let url = format!("{origin}/.well-known/atproto-did");
-        let body = self.get(&url, NamedBy::Stranger).await.ok()?;
-        did_on(&body)
+        match self.get(&url, NamedBy::Stranger).await {
+            Ok(body) => Ok(did_on(&body)),
+            Err(e) if is_unanswered(&e) => Err(e),
+            Err(_) => Ok(None),
+        }
     }
 
     async fn document(&self, did: &str) -> Result<DidDocument> {
@@ -474,6 +497,14 @@ impl Identities {
         let _ = call::received(body.len());
         Ok((status, body))
     }
+}
+
+/// Returns true if no answer came to a request, so that its failure says nothing about the address.
+fn is_unanswered(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Network | ErrorKind::Timeout { .. } | ErrorKind::Cancelled
+    )
 }
 
 fn check_status(url: &str, status: StatusCode) -> Result<()> {

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     Era, Tangled, comments,
+    hints::OPEN_ANOTHER,
     ingest::Seen,
     records::{NewRecord, Record},
     related_records,
@@ -223,7 +224,7 @@ impl Tangled {
                 .set_ticket_state(&located, PrState::Closed, comment)
                 .await;
         }
-        let statuses = self.ready_to_set(&located).await?;
+        let statuses = self.ready_to_set(&located, Capability::PrClose).await?;
         let standing = EffectiveState::of(&statuses);
         let state = standing.state;
         let mut steps = Vec::new();
@@ -293,7 +294,7 @@ impl Tangled {
                 .set_ticket_state(&located, PrState::Open, comment)
                 .await;
         }
-        let statuses = self.ready_to_set(&located).await?;
+        let statuses = self.ready_to_set(&located, Capability::PrReopen).await?;
         let standing = EffectiveState::of(&statuses);
         let state = standing.state;
         // A pull request whose merge is not proved may be reopened. This does no harm, because a
@@ -346,8 +347,8 @@ impl Tangled {
         Ok(outcome)
     }
 
-    async fn ready_to_set(&self, located: &LocatedPull) -> Result<Vec<Status>> {
-        self.require_2026(&located.repository, Capability::PrClose)?;
+    async fn ready_to_set(&self, located: &LocatedPull, change: Capability) -> Result<Vec<Status>> {
+        self.require_2026(&located.repository, change)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
         self.deciding_statuses(&located.repository, &located.pull)
@@ -461,8 +462,8 @@ fn partial_state_error(located: &LocatedPull, comment: Option<&str>, error: Erro
 }
 
 /// Returns the error for a change of a merged pull request, with a hint to write only the requested
-/// comment.
-fn merged(pull: &TangledPull, what: &str, comment: Option<&str>) -> Error {
+/// comment, or to open another pull request.
+pub(crate) fn merged(pull: &TangledPull, what: &str, comment: Option<&str>) -> Error {
     let uri = &pull.record.uri;
     let error = Error::precondition(
         Precondition::Merged,
@@ -473,6 +474,6 @@ fn merged(pull: &TangledPull, what: &str, comment: Option<&str>) -> Error {
             Hint::new("leave only the comment")
                 .with_action(Action::op(Op::Comment).on(uri).with(Param::Body, body)),
         ),
-        None => error,
+        None => error.with_hint(&OPEN_ANOTHER),
     }
 }

@@ -4,7 +4,7 @@ use forge_core::{
     ErrorKind, PageReq, Repo,
     model::{CheckRollup, CheckStatus, PrFields, PullQuery, PullRequest},
 };
-use forge_tangled_world::SpindleDouble;
+use forge_tangled_world::{Fault, SpindleDouble};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -102,6 +102,34 @@ async fn repository_without_spindle_has_no_checks() {
     let report = repo.checks(&pull.id).await.unwrap();
     assert_eq!(report.overall, CheckRollup::Neutral);
     assert!(report.checks.is_empty());
+}
+
+/// Without the newest round, its head commit is unknown, so nobody knows its checks.
+#[tokio::test]
+async fn checks_of_unread_round_are_unknown() {
+    let (stage, spindle, _, pull) = with_spindle().await;
+    let head = pull.head_oid.clone().unwrap();
+    spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "failed")]);
+    let blobs = "com.atproto.sync.getBlob";
+    let garbage = Fault::answer(200, &[("content-type", "application/gzip")], "no patch");
+    for fault in [
+        Fault::error(400, "InvalidRequest", "Blob not found"),
+        Fault::gateway(503),
+        garbage,
+    ] {
+        let reader = stage.handle(&stage.bob);
+        stage.world.pds().host().fault(fault.on(blobs).always());
+        let view = reader.pull(&pull.id, PrFields::CHECKS).await.unwrap();
+        stage.world.pds().host().clear_faults();
+        assert!(view.checks.is_none(), "{view:?}");
+        let unread = |w: &&forge_core::Warning| w.section == Some("checks");
+        assert_eq!(view.warnings.iter().filter(unread).count(), 1, "{view:?}");
+        let told: Vec<&str> = view.warnings.iter().map(|w| w.message.as_str()).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        let checks = "the checks could not be read: the head commit is not known";
+        assert!(told.contains(&checks), "{told:?}");
+    }
+    assert_eq!(spindle.host().count(), 0);
 }
 
 #[tokio::test]

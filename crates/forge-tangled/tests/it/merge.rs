@@ -344,6 +344,7 @@ async fn merged_status_is_verified_on_branch() {
         assert!(again.unchanged && again.value.already_merged);
         let e = forge.reopen(&made.id, None).await.unwrap_err();
         assert!(e.message().contains("is merged and cannot be"), "{e:?}");
+        assert_eq!(*action(&e), Action::op(Op::PrCreate));
     }
     assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
 }

@@ -122,10 +122,32 @@ async fn dns_takes_precedence_over_https() {
     names.leads_to(carol).await;
     names.host_says(&format!(" {}\r\n", alice.did));
     names.leads_to(alice).await;
-    names.hosts.set(HANDLE, None);
+    names.hosts.set(HANDLE, Some(Page::status(404)));
     let e = names.fails().await;
     assert!(e.is_not_found(), "{e:?}");
     assert!(e.message().contains("nobody has the handle"), "{e:?}");
+}
+
+/// Without a network, a name server nearby may still answer, and nothing else does.
+#[tokio::test]
+async fn handle_of_unreachable_domain_is_not_reported_as_missing() {
+    let names = Names::new();
+    for (texts, mood, dns) in [
+        (&[][..], DnsMood::Fine, "no TXT record"),
+        (&["v=spf1 -all"][..], DnsMood::Fine, "no TXT record"),
+        (&["did=nonsense"][..], DnsMood::Fine, "no TXT record"),
+        (&[][..], DnsMood::Fails, "did not answer"),
+    ] {
+        names.dns.set(TXT, texts);
+        names.dns.set_mood(mood);
+        let e = names.fails().await;
+        assert_eq!(e.code(), "network", "{texts:?}: {e:?}");
+        let unread = format!("https://{HANDLE} could not be read: ");
+        for part in [unread.as_str(), dns] {
+            assert!(e.message().contains(part), "{part}: {e:?}");
+        }
+        assert!(e.hint().is_some(), "{e:?}");
+    }
 }
 
 /// An attacker who adds a second record must not take over the handle.

@@ -117,7 +117,12 @@ async fn round_is_rebased_onto_current_base() {
     assert_eq!(again.warnings.len(), 2, "{:?}", again.warnings);
     assert!(again.warnings[1].message.contains("experimental"));
     let closed = ground.forge.close(&ground.pr, &Default::default()).await;
-    assert_eq!(closed.unwrap_err().code(), "precondition_failed");
+    let reopened = ground.forge.reopen(&ground.pr, None).await;
+    for refused in [closed, reopened] {
+        let e = refused.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed");
+        assert_eq!(*action(&e), Action::op(Op::PrCreate));
+    }
 }
 
 #[tokio::test]

@@ -587,6 +587,46 @@ async fn repositories_of_2025_are_not_written() {
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
 }
 
+/// The error of a repository that is only read names the operation that was asked for.
+#[tokio::test]
+async fn refusal_of_2025_names_the_operation() {
+    let stage = Stage::new();
+    let old = stage.world.repository_2025(&stage.alice, "old");
+    let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let record = json!({
+        "title": "Old", "target": {"repo": old.uri, "branch": "main"}, "patch": patch,
+        "createdAt": "2025-11-01T00:00:00Z",
+    });
+    let pds = stage.world.pds();
+    let (uri, ..) = pds.add(&stage.alice.did, PULL, record);
+    let pr = PrId {
+        repo: forge_core::RepoId {
+            path: forge_core::RepoPath::Named {
+                owner: "alice.test".into(),
+                name: "old".into(),
+            },
+            ..stage.id()
+        },
+        key: forge_core::PrKey::Record(uri),
+    };
+    let forge = stage.tangled(&stage.alice);
+    let (merge, close) = (MergeReq::default(), CloseReq::default());
+    for (refused, operation) in [
+        (forge.close(&pr, &close).await.err(), "Closing a pull"),
+        (forge.reopen(&pr, None).await.err(), "Reopening a pull"),
+        (
+            forge.reopen(&pr, Some("again")).await.err(),
+            "Reopening a pull",
+        ),
+        (forge.set_draft(&pr, true).await.err(), "Switching"),
+        (forge.merge(&pr, &merge).await.err(), "Merging"),
+    ] {
+        let e = refused.unwrap();
+        assert_eq!(e.code(), "unsupported", "{e:?}");
+        assert!(e.message().starts_with(operation), "{operation}: {e:?}");
+    }
+}
+
 #[tokio::test]
 async fn pull_requests_of_2025_are_read() {
     let stage = Stage::new();

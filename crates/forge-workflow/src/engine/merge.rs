@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     time::{Duration, Instant},
 };
 
@@ -13,8 +14,8 @@ use forge_core::{
     locator::Hosts,
     mentions::closing_issues,
     model::{
-        EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest, RepoInfo,
-        StatusEventKind,
+        BoardId, EditIssue, Issue, IssueId, IssueReason, IssueState, PrState, PullRequest,
+        RepoInfo, StatusEventKind,
     },
 };
 use futures::{StreamExt as _, stream};
@@ -63,6 +64,9 @@ pub struct MergeStep {
     pub to: Option<String>,
     /// The reason for closing; `None` if the issue stays open.
     pub closes: Option<IssueReason>,
+    /// The board of the workflow to which the step adds the issue; `None` if the issue is on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adds_to_board: Option<BoardId>,
 }
 
 impl MergeStep {
@@ -75,6 +79,16 @@ impl MergeStep {
             from_is_defined: false,
             to: None,
             closes: Some(IssueReason::Completed),
+            adds_to_board: None,
+        }
+    }
+
+    /// Returns `, added to board octo/5` if the step adds the issue to a board; otherwise empty.
+    #[must_use]
+    pub fn board_note(&self) -> String {
+        match &self.adds_to_board {
+            Some(board) => format!(", added to board {board}"),
+            None => String::new(),
         }
     }
 
@@ -89,9 +103,12 @@ impl MergeStep {
             Some(_) => " (closed)",
             None => "",
         };
-        match self.from.as_ref() == Some(to) {
-            true => format!("{}: {to}{closed}", self.name),
-            false => format!("{}: {} -> {to}{closed}", self.name, self.shown_from()),
+        let board = self.board_note();
+        if self.from.as_ref() == Some(to) {
+            format!("{}: {to}{closed}{board}", self.name)
+        } else {
+            let from = self.shown_from();
+            format!("{}: {from} -> {to}{closed}{board}", self.name)
         }
     }
 
@@ -116,6 +133,9 @@ pub struct LeftIssue {
     /// How to recover, if the change of the issue was tried and failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
+    /// True if the issue is left because it is not on the board of the workflow.
+    #[serde(skip)]
+    pub is_off_board: bool,
 }
 
 impl LeftIssue {
@@ -124,6 +144,16 @@ impl LeftIssue {
             issue,
             reason: reason.into(),
             hint: None,
+            is_off_board: false,
+        }
+    }
+
+    /// Returns the entry of a plan for an issue without a step.
+    fn skipped(issue: String, reason: SkipReason) -> Self {
+        let is_off_board = matches!(reason, SkipReason::OffBoard(_));
+        Self {
+            is_off_board,
+            ..Self::new(issue, reason.to_string())
         }
     }
 
@@ -131,6 +161,33 @@ impl LeftIssue {
         Self {
             hint: hint_of_one(e),
             ..Self::new(issue, e.message())
+        }
+    }
+}
+
+/// Why a merge does not change an issue.
+#[derive(Debug)]
+enum SkipReason {
+    /// The issue is not on this board, which has the states of the workflow.
+    OffBoard(BoardId),
+    /// Another reason.
+    Other(String),
+}
+
+impl From<String> for SkipReason {
+    fn from(reason: String) -> Self {
+        Self::Other(reason)
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OffBoard(board) => write!(
+                f,
+                "it is not on board {board}; `add_to_board = true` in [on_merge] adds such issues"
+            ),
+            Self::Other(reason) => f.write_str(reason),
         }
     }
 }
@@ -161,6 +218,13 @@ impl MergePlan {
     pub fn in_words(&self) -> String {
         let names: Vec<String> = self.steps.iter().map(MergeStep::in_words).collect();
         names.join(", ")
+    }
+
+    /// Returns the issues that stay because they are not on the board of the workflow.
+    #[must_use]
+    pub fn off_board(&self) -> Vec<&LeftIssue> {
+        let skipped = self.skipped.iter();
+        skipped.filter(|left| left.is_off_board).collect()
     }
 
     /// Turns every step into a skipped issue with the reason `why`.
@@ -302,7 +366,7 @@ impl<'w> MergeEffects<'w> {
         for (step, name) in found {
             match step {
                 Ok(Ok(step)) => plan.steps.push(step),
-                Ok(Err(reason)) => plan.skipped.push(LeftIssue::new(name, reason)),
+                Ok(Err(reason)) => plan.skipped.push(LeftIssue::skipped(name, reason)),
                 Err(e) => plan.failed.push(LeftIssue::failed(name, &e)),
             }
         }
@@ -426,20 +490,20 @@ impl<'w> MergeEffects<'w> {
         name: &str,
         merge: Option<&MergeRef>,
         pull: &PullRequest,
-    ) -> Result<Result<MergeStep, String>> {
+    ) -> Result<Result<MergeStep, SkipReason>> {
         // Without a workflow, before the merge, the pull request tells whether the issue is open,
         // so the issue is not read. A record is always read, because it may be missing or belong to
         // another repository.
         let is_record = linked.by_reference || matches!(linked.id.key, PrKey::Record(_));
         if self.workflow.is_none() && merge.is_none() && !is_record {
             return Ok(match linked.open {
-                Some(false) => Err("it was closed before".to_owned()),
+                Some(false) => Err("it was closed before".to_owned().into()),
                 _ => Ok(MergeStep::closing(linked.id.clone(), name)),
             });
         }
         let sheet = match self.read(&linked.id).await {
             Err(e) if is_record && e.is_not_found() => {
-                return Ok(Err(e.message().to_owned()));
+                return Ok(Err(e.message().to_owned().into()));
             }
             sheet => sheet?,
         };
@@ -455,7 +519,7 @@ impl<'w> MergeEffects<'w> {
         name: &str,
         merge: Option<&MergeRef>,
         late: Option<&PullRequest>,
-    ) -> Result<Result<MergeStep, String>> {
+    ) -> Result<Result<MergeStep, SkipReason>> {
         let step = self.step_from(sheet, name, merge);
         if step.is_err() || self.workflow.is_some() {
             return Ok(step);
@@ -464,11 +528,11 @@ impl<'w> MergeEffects<'w> {
         if let Some(pull) = late.filter(|_| issue.state_reason == Some(IssueReason::Reopened))
             && let Err(reason) = self.check_reopening(&issue.id, pull).await?
         {
-            return Ok(Err(reason));
+            return Ok(Err(reason.into()));
         }
         if self.only_reports {
             let host = &self.repo.id().host;
-            return Ok(Err(format!("{host} has not closed it yet")));
+            return Ok(Err(format!("{host} has not closed it yet").into()));
         }
         Ok(step)
     }
@@ -479,10 +543,10 @@ impl<'w> MergeEffects<'w> {
         sheet: &IssueTrail,
         name: &str,
         merge: Option<&MergeRef>,
-    ) -> Result<MergeStep, String> {
+    ) -> Result<MergeStep, SkipReason> {
         let issue = &sheet.issue;
         if let Some(done) = merge.and_then(|merge| sheet.trail.moved_by(merge)) {
-            return Err(moved_before(done));
+            return Err(moved_before(done).into());
         }
         let closed = issue.state == IssueState::Closed;
         let given_up = matches!(
@@ -490,11 +554,11 @@ impl<'w> MergeEffects<'w> {
             Some(IssueReason::NotPlanned | IssueReason::Duplicate)
         );
         if closed && given_up {
-            return Err("it was closed, but not as done".to_owned());
+            return Err("it was closed, but not as done".to_owned().into());
         }
         let Some(workflow) = self.workflow else {
             if closed {
-                return Err("it was closed before".to_owned());
+                return Err("it was closed before".to_owned().into());
             }
             return Ok(MergeStep::closing(issue.id.clone(), name));
         };
@@ -502,17 +566,24 @@ impl<'w> MergeEffects<'w> {
         let from = workflow.state_of(issue);
         let state = from.as_deref().and_then(|name| definition.state(name));
         if closed && state.is_some_and(|state| state.terminal.is_some()) {
-            return Err(format!(
-                "it was closed before, as {}",
-                from.unwrap_or_default()
-            ));
+            let why = format!("it was closed before, as {}", from.unwrap_or_default());
+            return Err(why.into());
         }
         let to = merge_goal(definition, from.as_deref())?;
         if state == Some(to) && to.terminal.is_none() {
-            return Err(format!("it is {} already", to.name));
+            return Err(format!("it is {} already", to.name).into());
         }
         if closed && to.terminal.is_none() {
-            return Err("it is closed, but the target state needs an open issue".to_owned());
+            let why = "it is closed, but the target state needs an open issue";
+            return Err(why.to_owned().into());
+        }
+        // A write of the state would add the issue to the board, which nobody asked for.
+        let board = workflow.store().board();
+        let adds_to_board = board.filter(|_| issue.on_board == Some(false)).cloned();
+        if let Some(board) = &adds_to_board
+            && !definition.on_merge.add_to_board
+        {
+            return Err(SkipReason::OffBoard(board.clone()));
         }
         Ok(MergeStep {
             id: issue.id.clone(),
@@ -524,6 +595,7 @@ impl<'w> MergeEffects<'w> {
                 Terminal::Completed => IssueReason::Completed,
                 Terminal::Abandoned => IssueReason::NotPlanned,
             }),
+            adds_to_board,
         })
     }
 
@@ -580,8 +652,11 @@ impl<'w> MergeEffects<'w> {
                 Err(_) if self.workflow.is_none() && sheet.issue.state == IssueState::Closed => {
                     return Ok(None);
                 }
-                Err(reason) => return Ok(Some(reason)),
+                Err(reason) => return Ok(Some(reason.to_string())),
             };
+            if step.adds_to_board.is_some() && planned.adds_to_board.is_none() {
+                return Ok(Some("it left the board in the meantime".to_owned()));
+            }
             if step.from != planned.from || step.to != planned.to {
                 return Ok(Some(format!(
                     "it was moved from {} to {} in the meantime",

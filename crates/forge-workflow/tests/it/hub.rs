@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use forge_core::{
     Client, ForgeKind, Policy, Repo, RepoId, RepoPath,
-    model::{BoardId, EditIssue, IssueId},
+    locator::Hosts,
+    model::{BoardId, EditIssue, IssueId, PrFields, PrState, PullRequest},
 };
 use forge_github::{FixedToken, GitHub};
 use forge_github_double::{
-    ALL_SCOPES, Fault, GitHubDouble, Options,
+    ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed,
     state::{Id, Permission},
 };
 use forge_http::{Http, HttpSettings, Proxies, RetryPolicy};
 use forge_workflow::{
-    ClaimGuarantee, ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MoveRequest,
-    PickRequest, Store, Workflow,
+    ClaimGuarantee, ClaimRequest, Definition, FieldStore, LabelStore, MAX_GROUP, MergeEffects,
+    MoveRequest, PickRequest, Store, Workflow,
 };
 
 pub const REPO: &str = "octo/tools";
@@ -690,4 +691,104 @@ async fn fields_and_labels_are_created_once() {
     let made = flow.init(false).await.unwrap().made;
     assert!(made.iter().any(|s| s.name == "state: Todo"), "{made:?}");
     assert!(flow.init(false).await.unwrap().made.is_empty());
+}
+
+/// Opens a pull request that closes issues 1 to 3: the first is on the board, the second on no board,
+/// the third on another one.
+async fn pull_of_three_issues(hub: &Hub) -> PullRequest {
+    hub.issue("In Review");
+    let number = {
+        let mut seed = hub.double.seed();
+        let other = seed.project("octo", "Other", &["Todo"]);
+        for title in ["On no board", "On another board"] {
+            seed.open_issue(REPO, "ada", title, "");
+        }
+        seed.project_item(other, REPO, 3, "Todo");
+        seed.commit(REPO, "feature", &[("new.txt", Some("1\n"))], "Add");
+        let pull = PullSeed {
+            author: "ada",
+            title: "Mend it",
+            body: "Fixes #1, fixes #2, fixes #3.",
+            head: "feature",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &pull)
+    };
+    let id = hub.repo.pull_id(number);
+    hub.repo.pull(&id, PrFields::LINKED_ISSUES).await.unwrap()
+}
+
+fn items_on_board(hub: &Hub) -> usize {
+    let seed = hub.double.seed();
+    let items = seed.items.values();
+    items.filter(|item| item.project == hub.board).count()
+}
+
+#[tokio::test]
+async fn merge_adds_no_issue_to_the_board() {
+    let hub = Hub::new();
+    let mut pull = pull_of_three_issues(&hub).await;
+    let hosts = Hosts::builtin();
+    let effects = MergeEffects::new(hub.repo.clone(), Some(&hub.flow), hosts);
+    let plan = effects.plan(&pull).await.unwrap();
+    assert_eq!(plan.in_words(), "#1: In Review -> Done (closed)");
+    let off: Vec<&str> = plan.off_board().iter().map(|l| l.issue.as_str()).collect();
+    assert_eq!(off, ["#2", "#3"]);
+    let reason = "it is not on board octo/1; `add_to_board = true` in [on_merge] adds such issues";
+    assert!(plan.off_board().iter().all(|left| left.reason == reason));
+    pull.state = PrState::Merged;
+    pull.merge_commit = Some("a".repeat(40));
+    let report = effects.apply(&pull, plan).await;
+    assert_eq!(report.transitioned.len(), 1);
+    assert_eq!(report.skipped.len(), 2, "{report:?}");
+    assert_eq!(items_on_board(&hub), 1);
+}
+
+#[tokio::test]
+async fn merge_adds_issues_to_the_board_if_asked() {
+    let hub = Hub::new();
+    let mut pull = pull_of_three_issues(&hub).await;
+    let mut definition = Definition::preset("ralph").unwrap();
+    definition.on_merge.add_to_board = true;
+    let flow = Workflow::new(hub.repo.clone(), definition, fields());
+    let hosts = Hosts::builtin();
+    let effects = MergeEffects::new(hub.repo.clone(), Some(&flow), hosts);
+    let plan = effects.plan(&pull).await.unwrap();
+    let words = "#1: In Review -> Done (closed), \
+                 #2: no state -> Done (closed), added to board octo/1, \
+                 #3: no state -> Done (closed), added to board octo/1";
+    assert_eq!(plan.in_words(), words);
+    assert!(plan.off_board().is_empty());
+    pull.state = PrState::Merged;
+    pull.merge_commit = Some("a".repeat(40));
+    let report = effects.apply(&pull, plan).await;
+    assert_eq!(report.transitioned.len(), 3, "{report:?}");
+    assert_eq!(items_on_board(&hub), 3);
+    assert_eq!(hub.state(3), "Done");
+}
+
+/// An issue that leaves the board after the question is not added to it again.
+#[tokio::test]
+async fn issue_removed_from_board_meanwhile_stays_off() {
+    let hub = Hub::new();
+    let mut pull = pull_of_three_issues(&hub).await;
+    let mut definition = Definition::preset("ralph").unwrap();
+    definition.on_merge.add_to_board = true;
+    let flow = Workflow::new(hub.repo.clone(), definition, fields());
+    let hosts = Hosts::builtin();
+    let effects = MergeEffects::new(hub.repo.clone(), Some(&flow), hosts);
+    let mut plan = effects.plan(&pull).await.unwrap();
+    plan.steps.truncate(1);
+    hub.double
+        .seed()
+        .items
+        .retain(|_, item| item.project != hub.board);
+    pull.state = PrState::Merged;
+    pull.merge_commit = Some("a".repeat(40));
+    let report = effects.apply(&pull, plan).await;
+    assert_eq!(
+        report.skipped[0].reason,
+        "it left the board in the meantime"
+    );
+    assert_eq!(items_on_board(&hub), 0);
 }

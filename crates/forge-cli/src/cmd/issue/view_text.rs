@@ -35,7 +35,7 @@ pub(super) fn piped(issue: &Issue) -> String {
     for (name, value) in &issue.values {
         key(&text::one_line(name), &text::one_line(value));
     }
-    let _ = writeln!(out, "--\n{}", issue.body);
+    let _ = writeln!(out, "--\n{}", text::drop_mention_breaks(&issue.body));
     text::neutralise(&out).into_owned()
 }
 

@@ -154,7 +154,8 @@ impl ContextPage {
 
     /// Quotes the start of a description or comment.
     fn body(&mut self, body: &str) {
-        let (kept, dropped) = text::truncate_chars(body, MAX_BODY);
+        let body = text::drop_mention_breaks(body);
+        let (kept, dropped) = text::truncate_chars(&body, MAX_BODY);
         self.quote(&kept);
         if dropped > 0 {
             let _ = writeln!(self.out, "    [{dropped} more characters]");

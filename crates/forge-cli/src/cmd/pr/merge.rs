@@ -6,8 +6,8 @@ use forge::{
     context::{RequirementSource, RequirementStatus, Rule, VERDICT_FIELDS, readiness},
 };
 use forge_core::{
-    Call, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, Result,
-    model::{Merge, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
+    Call, Capability, Error, ErrorKind, Hint, Op, Precondition, Repo, Result, Warning,
+    model::{Merge, MergeFacts, MergeMethod, MergeReq, PrFields, PrState, PullRequest},
 };
 use forge_git::command_line;
 
@@ -116,11 +116,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         method => method,
     };
+    let may_delete = args.delete_branch || config.merge_delete_branch() || asks;
+    let mut fields = VERDICT_FIELDS | PrFields::MERGED_BASE;
+    if may_delete {
+        fields |= PrFields::DEPENDENTS;
+    }
     let mut seen = None;
     // The pull request without its requirements, if the requirements could not be read.
     let mut unjudged = None;
     if ctx.ui.is_tty() {
-        match selected.repo.pull(&selected.id, VERDICT_FIELDS).await {
+        match selected.repo.pull(&selected.id, fields).await {
             Ok(pull) => seen = Some(pull),
             Err(error) if asks => return Err(error),
             // The merge does not read the requirements, so the failure is reported here.
@@ -161,6 +166,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     }
     if let Some(pull) = seen.as_ref().filter(open) {
         warn_of_requirements(ctx, &selected.repo, pull).await;
+        for fact in MergeFacts::of(pull).in_words(may_delete) {
+            ctx.ui.note(&fact);
+        }
+        let unread = |w: &&Warning| matches!(w.section, Some("dependents" | "merged_base"));
+        for warning in pull.warnings.iter().filter(unread) {
+            ctx.ui.warning(warning);
+        }
     }
     match &seen {
         Some(pull) if asks && pull.state != PrState::Merged => {

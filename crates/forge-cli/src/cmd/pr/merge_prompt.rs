@@ -2,7 +2,7 @@
 
 use forge::workflow::{MAX_LINKED_ISSUES, linked_issues};
 use forge_core::{
-    Action, Capability, Error, Hint, Op, Param, PrId, PrKey, Precondition, Repo, Result,
+    Action, Capability, Error, Hint, LOST_HEAD, Op, Param, PrId, PrKey, Precondition, Repo, Result,
     model::{
         BaseRuleKind, CheckStatus, MergeMethod, MergeReq, MergeState, Mergeability, PrState,
         PullRequest,
@@ -167,8 +167,12 @@ fn conflicts_error(pull: &PullRequest, found: &Mergeability) -> Error {
         }
     };
     let message = format!("{} conflicts with {}{files}", pull.id, pull.base_branch);
-    Error::precondition(Precondition::Conflicts(found.conflicts.clone()), message)
-        .with_hint("merge the base branch into the head, solve the conflicts and push")
+    let error = Error::precondition(Precondition::Conflicts(found.conflicts.clone()), message);
+    if pull.head_repo_is_unknown {
+        error.with_hint(&LOST_HEAD)
+    } else {
+        error.with_hint("merge the base branch into the head, solve the conflicts and push")
+    }
 }
 
 /// Asks for method, branch deletion and next step, and sets the answers in `req`. `configured` is

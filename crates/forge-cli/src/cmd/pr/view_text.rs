@@ -41,8 +41,8 @@ pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     key("milestone", p.milestone.as_ref().map_or("", |m| &m.title));
     key("number", &p.id.key.to_string());
     key("url", &p.url);
-    key("additions", &p.additions.unwrap_or(0).to_string());
-    key("deletions", &p.deletions.unwrap_or(0).to_string());
+    key("additions", &count_text(p.additions));
+    key("deletions", &count_text(p.deletions));
     match &p.auto_merge {
         // The line has three parts, separated by tabs.
         Some(auto) => {
@@ -60,8 +60,14 @@ pub(super) fn piped(p: &PullRequest, closes: Option<&str>) -> String {
     if let Some(closes) = closes {
         key_of(&mut out, "closes", closes);
     }
-    let _ = writeln!(out, "--\n{}", p.description);
+    let description = text::drop_mention_breaks(&p.description);
+    let _ = writeln!(out, "--\n{description}");
     text::neutralise(&out).into_owned()
+}
+
+/// Formats a count. The text is empty if the count was not read, because 0 would be a claim.
+fn count_text(count: Option<u64>) -> String {
+    count.map(|count| count.to_string()).unwrap_or_default()
 }
 
 /// Writes a key and its value on one line, separated by a tab.
@@ -208,7 +214,7 @@ fn format_remark_for_pipe(said: &Remark<'_>) -> String {
     let association = text::one_line(&association);
     let login = text::one_line(&author.login);
     // In this format a line `--` ends a comment, so such a line of the text is indented.
-    let body: Vec<String> = body
+    let body: Vec<String> = text::drop_mention_breaks(body)
         .split('\n')
         .map(|line| match line.trim_end() {
             "--" => format!(" {line}"),
@@ -522,15 +528,20 @@ fn summary(ui: &Ui, p: &PullRequest) -> String {
 }
 
 fn stats(c: Palette, p: &PullRequest) -> String {
-    let added = c.green(&format!("+{}", p.additions.unwrap_or(0)));
-    let deleted = c.red(&format!("-{}", p.deletions.unwrap_or(0)));
+    let changed = match (p.additions, p.deletions) {
+        (Some(added), Some(deleted)) => {
+            let (added, deleted) = (format!("+{added}"), format!("-{deleted}"));
+            format!("{} {}", c.green(&added), c.red(&deleted))
+        }
+        _ => c.gray("Changes were not read"),
+    };
     let checks = match p.checks.as_ref().map(|r| r.overall) {
         Some(CheckRollup::Success) => c.green("✓ Checks passing"),
         Some(CheckRollup::Failure) => c.red("× Checks failing"),
         Some(CheckRollup::Pending) => c.yellow("- Checks pending"),
-        Some(CheckRollup::Neutral) | None => return format!("{added} {deleted}"),
+        Some(CheckRollup::Neutral) | None => return changed,
     };
-    format!("{added} {deleted} • {checks}")
+    format!("{changed} • {checks}")
 }
 
 pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
@@ -618,6 +629,24 @@ mod tests {
              number:\t7\nurl:\tfile:///srv/repo#7\nadditions:\t3\ndeletions:\t1\n\
              auto-merge:\tdisabled\n--\nSay *hello*.\n"
         );
+    }
+
+    #[test]
+    fn unread_changes_show_no_line_counts() {
+        let mut p = pull();
+        for (added, deleted) in [(None, None), (None, Some(0)), (Some(0), None)] {
+            (p.additions, p.deletions) = (added, deleted);
+            let shown = piped(&p, None);
+            let lines = |name: &str, count: Option<u64>| {
+                format!("\n{name}:\t{}\n", count.map_or("", |_| "0"))
+            };
+            for line in [lines("additions", added), lines("deletions", deleted)] {
+                assert!(shown.contains(&line), "{line:?} in {shown}");
+            }
+            assert_eq!(stats(Palette { on: false }, &p), "Changes were not read");
+        }
+        (p.additions, p.deletions) = (Some(0), Some(0));
+        assert_eq!(stats(Palette { on: false }, &p), "+0 -0");
     }
 
     #[test]

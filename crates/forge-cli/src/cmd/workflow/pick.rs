@@ -1,12 +1,12 @@
 //! `forge workflow pick`: picks the next issue to work on.
 
 use clap::Args;
-use forge::workflow::{ClaimRequest, PickRequest, PickResult};
+use forge::workflow::{Candidate, ClaimRequest, PickRequest, PickResult};
 use forge_core::{Result, text};
 
 use super::shared::{
     HolderArgs, change_json, change_line, command_named, count, fields, issue_json, issue_name,
-    member_json, selection,
+    member_fields, selection,
 };
 use crate::{
     args::{output::JsonArgs, wait::WaitArgs},
@@ -46,13 +46,22 @@ fields! {
         "alternatives", |p| count(p.pick.alternatives);
         "claimed", |p| Json::maybe(p.claimed.as_ref(), |claimed| change_json(&claimed.value));
         "found", |p| Json::Bool(p.pick.issue.is_some());
-        "issue", |p| Json::maybe(p.pick.issue.as_ref(), |found| member_json(&found.member));
+        "issue", |p| Json::maybe(p.pick.issue.as_ref(), candidate_json);
         "reason", |p| Json::text(&p.pick.reason);
         "scanned", |p| count(p.scanned);
         "skipped", |p| Json::list(&p.pick.skipped, |(id, reason)| {
             issue_json(id, vec![("reason", Json::text(reason))])
         });
         "truncated", |p| Json::Bool(p.truncated);
+}
+
+/// Formats an issue with its open blockers, and whether somebody has claimed it.
+fn candidate_json(found: &Candidate) -> Json {
+    let blockers = Json::list(&found.blocked_by, |id| issue_json(id, vec![]));
+    let mut fields = member_fields(&found.member);
+    fields.push(("isLocked", Json::Bool(found.held_by.is_some())));
+    fields.push(("blockedBy", blockers));
+    issue_json(&found.member.id, fields)
 }
 
 /// Picks an issue.

@@ -121,15 +121,16 @@ pub(super) fn count(number: usize) -> Json {
 }
 
 pub(super) fn member_json(member: &Member) -> Json {
-    issue_json(
-        &member.id,
-        vec![
-            ("title", Json::text(&member.title)),
-            ("workflowState", json_or_null(&member.state)),
-            ("estimate", json_or_null(&member.estimate)),
-            ("priority", json_or_null(&member.priority)),
-        ],
-    )
+    issue_json(&member.id, member_fields(member))
+}
+
+pub(super) fn member_fields(member: &Member) -> Vec<(&'static str, Json)> {
+    vec![
+        ("title", Json::text(&member.title)),
+        ("workflowState", json_or_null(&member.state)),
+        ("estimate", json_or_null(&member.estimate)),
+        ("priority", json_or_null(&member.priority)),
+    ]
 }
 
 pub(super) fn claim_json(claim: &Claim) -> Json {

@@ -13,7 +13,8 @@ use crate::ui::markdown::cut;
 /// Writes `source` in a `div` element, truncated to the same length as on a terminal.
 pub(super) fn render(source: &str, html: &mut HtmlWriter) {
     let (read, rest) = beginning(source);
-    let safe = text::neutralise(read);
+    let read = text::drop_mention_breaks(read);
+    let safe = text::neutralise(&read);
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
     html.open("div", &[Attr::Class("md"), Attr::Dir("auto")]);

@@ -22,7 +22,8 @@ use super::{
 #[must_use]
 pub fn render(source: &str, width: usize, palette: Palette) -> String {
     let (read, rest) = markdown::beginning(source);
-    let safe = text::neutralise(read);
+    let read = text::drop_mention_breaks(read);
+    let safe = text::neutralise(&read);
     let mut renderer = TerminalRenderer {
         width: width.clamp(20, 120),
         palette,
