@@ -99,7 +99,7 @@ def exchange(method, url, body, status, headers, answer, is_ordered=True):
         names = [("owner", repo[1]), ("repo", repo[2])]
     if parts.query:
         query = dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True))
-        request["query"] = {key: shape(query[key], names) for key in sorted(query)}
+        request["query"] = shape({key: query[key] for key in sorted(query)}, names)
     if "query" in (body or {}):
         name = re.search(r"\{\s*(?:\w+:\s*)?(\w+)", body["query"])[1]
         body = body.get("variables") or {}

@@ -190,7 +190,9 @@ impl Stage {
         if entry.answer.field("value").is_some() {
             self.store(&mut entry.answer);
         }
-        self.fill_cids(&mut entry.answer, "");
+        if entry.body.is_none() {
+            self.fill_cids(&mut entry.answer, "");
+        }
     }
 
     fn caller(&self, entry: &Entry) -> Caller {
