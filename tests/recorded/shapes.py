@@ -174,7 +174,7 @@ def tangled(file):
 def collect(root, readers):
     recordings, exchanges = {}, {}
     for pattern, reader in readers:
-        for file in sorted(root.glob(pattern)):
+        for number, file in enumerate(sorted(root.glob(pattern)), 1):
             keys = []
             for item in reader(file):
                 name, found = exchange(*item)
@@ -183,8 +183,11 @@ def collect(root, readers):
                 key = same[0] if same else f"{name} #{count + 1}"
                 exchanges[key] = found
                 keys.append(key)
+            # The names of files of tangled have ids of people.
+            has_ids = root.name == "tangled"
+            name = f"{file.parent.name}/{number}" if has_ids else str(file.relative_to(root))
             if keys:
-                recordings[str(file.relative_to(root))] = keys
+                recordings[name] = keys
     return {"recordings": recordings, "exchanges": exchanges}
 
 
