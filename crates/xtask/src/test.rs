@@ -474,7 +474,7 @@ const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 const BEHAVIOUR: [&str; 1] = ["behaviour"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "adversary",
     "cli",
     "guard",
@@ -482,6 +482,7 @@ const TARGETS: [&str; 8] = [
     "github_http",
     "tangled",
     "mcp",
+    "recorded",
     "stress",
 ];
 

@@ -28,8 +28,8 @@ pub struct Options {
     pub port: u16,
     /// Delay before each answer.
     pub latency: Duration,
-    /// Number of requests that read a changed merge state as `UNKNOWN`. `None` means 1, as on
-    /// github.com.
+    /// Number of requests that read a changed merge state as `UNKNOWN`. `None` means 1; github.com
+    /// was recorded with 2.
     pub merge_state_lag: Option<u32>,
     /// Address of the web pages that answers contain. `None` derives the address from the requested
     /// host.

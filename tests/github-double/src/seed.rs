@@ -32,6 +32,7 @@ impl State {
                 kind,
                 members: std::collections::BTreeMap::new(),
                 sso: false,
+                has_verified_email: true,
                 created_at,
             },
         );
@@ -227,6 +228,17 @@ impl Seed<'_> {
     /// Creates a user who has a display name.
     pub fn named_user(&mut self, login: &str, name: &str) -> Id {
         self.0.add_account(login, Some(name), AccountKind::User)
+    }
+
+    /// Takes an account's verified e-mail address away.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no such account.
+    pub fn unverify_email(&mut self, login: &str) {
+        let id = self.find_account(login);
+        let account = self.0.accounts.get_mut(&id);
+        account.expect("an account").has_verified_email = false;
     }
 
     /// Creates a bot.

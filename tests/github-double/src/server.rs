@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http_body_util::BodyExt;
 use hyper::{Request, Response, body, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -21,7 +22,7 @@ use super::{
     control,
     faults::{Action, Plan, Subject},
     git_http,
-    graphql::{self, Ctx, Outline, unbase64},
+    graphql::{self, Ctx, Outline},
     record::Recorded,
     reply::{self, Parts, Reply},
     rest,
@@ -218,7 +219,7 @@ fn token(header: &str) -> Option<String> {
     match scheme.to_ascii_lowercase().as_str() {
         "token" | "bearer" => Some(rest.to_owned()),
         "basic" => {
-            let pair = unbase64(rest)?;
+            let pair = String::from_utf8(STANDARD.decode(rest).ok()?).ok()?;
             let (user, password) = pair.split_once(':')?;
             let token = if password.is_empty() || password == "x-oauth-basic" {
                 user
@@ -369,7 +370,10 @@ fn dispatch(shared: &Shared, incoming: &Incoming, parsed: Option<graphql::Reques
     }
     let ctx = Ctx::new(&mut state, &text, token, &incoming.web, incoming.index);
     let mut reply = match (graphql, parsed) {
-        (true, Some(request)) => Reply::json(200, &graphql::execute(&ctx, &request)),
+        (true, Some(request)) => {
+            let answer = graphql::execute(&ctx, &request).to_string();
+            Reply::text(200, "application/json; charset=utf-8", answer.into_bytes())
+        }
         (true, None) => reply::message(400, "Problems parsing JSON"),
         (false, _) => rest::answer(&ctx, incoming),
     };
@@ -387,6 +391,9 @@ fn dispatch(shared: &Shared, incoming: &Incoming, parsed: Option<graphql::Reques
         format!("D0B1:{:06X}", incoming.index),
     );
     reply.set("x-github-media-type", "github.v4; format=json");
+    if !graphql {
+        reply.set("x-github-api-version-selected", "2022-11-28");
+    }
     reply
 }
 

@@ -121,20 +121,36 @@ fn seed_bytes(seed: &str) -> Vec<u8> {
 }
 
 fn document(did: &str, entry: &Entry, form: DocumentForm) -> Value {
-    let (prefix, kind, key, context) = match form {
+    const SECP256K1: &str = "https://w3id.org/security/suites/secp256k1-2019/v1";
+    let (prefix, kind, key, contexts) = match form {
         DocumentForm::Multikey => (
             did,
             "Multikey",
             entry.key.multikey(),
-            "https://w3id.org/security/multikey/v1",
+            &["https://w3id.org/security/multikey/v1", SECP256K1][..],
         ),
         DocumentForm::Verification2019 => (
             "",
             "EcdsaSecp256k1VerificationKey2019",
             entry.key.point(),
-            "https://w3id.org/security/suites/secp256k1-2019/v1",
+            &[SECP256K1][..],
         ),
     };
+    // A knot mints the document of a repository without a key, and so without the key's context.
+    let has_key =
+        entry.services.iter().any(|it| it.kind != "TangledKnot") || entry.services.is_empty();
+    let contexts = contexts.iter().filter(|it| has_key || **it != SECP256K1);
+    let contexts: Vec<&str> = std::iter::once("https://www.w3.org/ns/did/v1")
+        .chain(contexts.copied())
+        .collect();
+    let keys = has_key.then(|| {
+        json!({
+            "id": format!("{prefix}#atproto"),
+            "type": kind,
+            "controller": did,
+            "publicKeyMultibase": key,
+        })
+    });
     let services: Vec<Value> = entry
         .services
         .iter()
@@ -142,15 +158,10 @@ fn document(did: &str, entry: &Entry, form: DocumentForm) -> Value {
         .collect();
     let also: Vec<String> = entry.handle.iter().map(|it| format!("at://{it}")).collect();
     json!({
-        "@context": ["https://www.w3.org/ns/did/v1", context],
+        "@context": contexts,
         "id": did,
         "alsoKnownAs": also,
-        "verificationMethod": [{
-            "id": format!("{prefix}#atproto"),
-            "type": kind,
-            "controller": did,
-            "publicKeyMultibase": key,
-        }],
+        "verificationMethod": Vec::from_iter(keys),
         "service": services,
     })
 }

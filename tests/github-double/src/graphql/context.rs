@@ -152,7 +152,7 @@ impl<'s> Ctx<'s> {
         self.check_scope(&lower_first(name), scopes)?;
         if self.state().repos.get(&repo).is_some_and(|it| it.archived) {
             return Err(Fail::unprocessable(
-                "Repository was archived so is read-only.",
+                "Repository was archived so is read-only",
             ));
         }
         if self.permission(repo) >= Some(least) {

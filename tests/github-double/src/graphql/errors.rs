@@ -3,7 +3,7 @@
 use apollo_compiler::{
     ExecutableDocument, Schema,
     resolvers::FieldError,
-    response::{GraphQLError, ResponseDataPathSegment},
+    response::{GraphQLError, JsonMap, JsonValue, ResponseDataPathSegment},
     validation::Valid,
 };
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ pub(crate) fn raise(fail: Fail) -> FieldError {
     }
 }
 
-/// Formats the error of a field as GitHub does.
-pub(crate) fn field(error: &GraphQLError) -> Value {
+/// Formats the error of a field as GitHub does, with the keys in GitHub's order.
+pub(crate) fn field(error: &GraphQLError) -> JsonValue {
     let path: Vec<Value> = error
         .path
         .iter()
@@ -39,25 +39,27 @@ pub(crate) fn field(error: &GraphQLError) -> Value {
         .strip_prefix("resolver error: ")
         .unwrap_or(&error.message);
     let (kind, message) = message.split_once(SEPARATOR).unwrap_or(("", message));
-    let mut value = serde_json::Map::new();
+    let mut value = JsonMap::new();
     if !kind.is_empty() {
-        value.insert("type".to_owned(), json!(kind));
+        value.insert("type", kind.into());
     }
-    value.insert("path".to_owned(), json!(path));
+    value.insert("path", json!(path).into());
     if message.contains("SAML enforcement") {
-        value.insert("extensions".to_owned(), json!({ "saml_failure": true }));
+        value.insert("extensions", json!({ "saml_failure": true }).into());
     }
-    value.insert("locations".to_owned(), locations(error));
-    value.insert("message".to_owned(), json!(message));
-    Value::Object(value)
+    value.insert("locations", locations(error));
+    value.insert("message", message.into());
+    JsonValue::Object(value)
 }
 
-fn locations(error: &GraphQLError) -> Value {
-    error
-        .locations
-        .iter()
-        .map(|at| json!({ "line": at.line, "column": at.column }))
-        .collect()
+fn locations(error: &GraphQLError) -> JsonValue {
+    let places = error.locations.iter().map(|at| {
+        let mut place = JsonMap::new();
+        place.insert("line", at.line.into());
+        place.insert("column", at.column.into());
+        JsonValue::Object(place)
+    });
+    JsonValue::Array(places.collect())
 }
 
 /// Returns an answer with one error and no data.

@@ -11,14 +11,17 @@ mod scopes;
 mod value;
 
 use apollo_compiler::{
-    ExecutableDocument, executable::Selection, request::coerce_variable_values,
-    resolvers::Execution, response::JsonMap, validation::Valid,
+    ExecutableDocument,
+    executable::Selection,
+    request::coerce_variable_values,
+    resolvers::Execution,
+    response::{JsonMap, JsonValue},
+    validation::Valid,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub(crate) use context::Ctx;
 pub(crate) use ids::{account_node, find, node_id};
-pub(crate) use page::unbase64;
 pub(crate) use scopes::TEAM as TEAM_SCOPES;
 pub(crate) use value::{Args, Connection, Fail, Node, Resolved, Val};
 
@@ -85,19 +88,25 @@ pub(crate) fn outline(request: &Request) -> Outline {
     Outline::default()
 }
 
-pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> Value {
+/// Executes a request. The answer has the fields in the order of the document, as GitHub's does.
+pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> JsonValue {
+    answer(ctx, request).unwrap_or_else(JsonValue::from)
+}
+
+/// Returns the answer to a request. `Err` is the answer to one that is not executed.
+fn answer(ctx: &Ctx<'_>, request: &Request) -> Result<JsonValue, Value> {
     let relations = !ctx.state().lacks_issue_relations;
     let parsed = match schema::parsed(relations) {
         Ok(parsed) => parsed,
-        Err(problem) => return errors::plain(&format!("the double's schema is broken: {problem}")),
+        Err(problem) => {
+            let problem = format!("the double's schema is broken: {problem}");
+            return Err(errors::plain(&problem));
+        }
     };
-    let document = match errors::validated(&parsed.schema, &request.query) {
-        Ok(document) => document,
-        Err(answer) => return answer,
-    };
+    let document = errors::validated(&parsed.schema, &request.query)?;
     let operation = match document.operations.get(request.operation.as_deref()) {
         Ok(operation) => operation.clone(),
-        Err(problem) => return errors::plain(&problem.message().to_string()),
+        Err(problem) => return Err(errors::plain(&problem.message().to_string())),
     };
     let raw: JsonMap = request
         .variables
@@ -106,15 +115,10 @@ pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> Value {
         .collect();
     let variables = match coerce_variable_values(&parsed.schema, &operation, &raw) {
         Ok(variables) => variables,
-        Err(problem) => return errors::plain(&problem.message().to_string()),
+        Err(problem) => return Err(errors::plain(&problem.message().to_string())),
     };
-    if let Err(answer) = scopes::check(ctx, &document, &operation) {
-        return answer;
-    }
-    let cost = match analysis::measure(&document, &operation, &variables) {
-        Ok(cost) => cost,
-        Err(answer) => return answer,
-    };
+    scopes::check(ctx, &document, &operation)?;
+    let cost = analysis::measure(&document, &operation, &variables)?;
     ctx.charge(&cost);
     run(ctx, &document, &operation, &variables, parsed)
 }
@@ -125,7 +129,7 @@ fn run(
     operation: &apollo_compiler::executable::Operation,
     variables: &Valid<JsonMap>,
     parsed: &schema::Parsed,
-) -> Value {
+) -> Result<JsonValue, Value> {
     let root = object::Object::root(ctx, operation.is_mutation());
     let response = Execution::new(&parsed.schema, document)
         .implementers_map(&parsed.implementers)
@@ -135,17 +139,18 @@ fn run(
         .execute_sync(&root);
     match response {
         Ok(response) => {
-            let mut data = serde_json::to_value(&response.data).unwrap_or_default();
+            let mut data = response.data.map_or(JsonValue::Null, JsonValue::Object);
             hide_fields(ctx, &mut data);
-            let errors: Vec<Value> = response.errors.iter().map(errors::field).collect();
+            let errors: Vec<JsonValue> = response.errors.iter().map(errors::field).collect();
             restore_payloads(operation, &mut data, &errors);
-            if errors.is_empty() {
-                json!({ "data": data })
-            } else {
-                json!({ "data": data, "errors": errors })
+            let mut answer = JsonMap::new();
+            answer.insert("data", data);
+            if !errors.is_empty() {
+                answer.insert("errors", JsonValue::Array(errors));
             }
+            Ok(JsonValue::Object(answer))
         }
-        Err(problem) => errors::plain(&problem.message().to_string()),
+        Err(problem) => Err(errors::plain(&problem.message().to_string())),
     }
 }
 
@@ -155,8 +160,8 @@ const PAYLOAD_IS_KEPT: &[&str] = &["createLabel", "createPullRequest"];
 /// Gives refused mutations the payload that GitHub sends: an object whose fields are null.
 fn restore_payloads(
     operation: &apollo_compiler::executable::Operation,
-    data: &mut Value,
-    errors: &[Value],
+    data: &mut JsonValue,
+    errors: &[JsonValue],
 ) {
     for selection in &operation.selection_set.selections {
         let Selection::Field(field) = selection else {
@@ -164,8 +169,14 @@ fn restore_payloads(
         };
         let key = field.response_key().as_str();
         let is_refused = errors.iter().any(|error| {
-            error.get("path") == Some(&json!([key]))
-                && error.get("type") == Some(&json!("UNPROCESSABLE"))
+            // GitHub keeps no payload of a write in an archived repository.
+            let message = error.get("message").and_then(JsonValue::as_str);
+            if message.is_some_and(|it| it.starts_with("Repository was archived")) {
+                return false;
+            }
+            let path = error.get("path").and_then(JsonValue::as_array);
+            path.is_some_and(|path| matches!(path.as_slice(), [one] if one.as_str() == Some(key)))
+                && error.get("type").and_then(JsonValue::as_str) == Some("UNPROCESSABLE")
         });
         if !is_refused || !PAYLOAD_IS_KEPT.contains(&field.name.as_str()) {
             continue;
@@ -175,29 +186,35 @@ fn restore_payloads(
             Selection::Field(field) => Some(field.response_key().to_string()),
             _ => None,
         });
-        let payload: Map<String, Value> = keys.map(|key| (key, Value::Null)).collect();
+        let payload: JsonMap = keys.map(|key| (key.into(), JsonValue::Null)).collect();
         if let Some(data) = data.as_object_mut() {
-            data.insert(key.to_owned(), Value::Object(payload));
+            data.insert(key, JsonValue::Object(payload));
         }
     }
 }
 
 /// Removes hidden fields from the answers to `__type` queries.
-fn hide_fields(ctx: &Ctx<'_>, data: &mut Value) {
+fn hide_fields(ctx: &Ctx<'_>, data: &mut JsonValue) {
     let state = ctx.state();
     let hidden = &state.hidden_fields;
     if hidden.is_empty() {
         return;
     }
-    let roots = data.as_object_mut().into_iter().flatten();
-    for (_, root) in roots {
-        let on = root.get("name").and_then(Value::as_str).unwrap_or_default();
+    let roots = data
+        .as_object_mut()
+        .into_iter()
+        .flat_map(JsonMap::values_mut);
+    for root in roots {
+        let on = root
+            .get("name")
+            .and_then(JsonValue::as_str)
+            .unwrap_or_default();
         let on = on.to_owned();
-        if let Some(fields) = root.get_mut("fields").and_then(Value::as_array_mut) {
+        if let Some(fields) = root.get_mut("fields").and_then(JsonValue::as_array_mut) {
             fields.retain(|field| {
                 let name = field
                     .get("name")
-                    .and_then(Value::as_str)
+                    .and_then(JsonValue::as_str)
                     .unwrap_or_default();
                 !hidden.contains(&(on.clone(), name.to_owned()))
             });

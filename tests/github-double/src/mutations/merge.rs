@@ -287,6 +287,13 @@ pub(super) fn enable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
             "Pull request Auto merge is not allowed for this repository",
         ));
     }
+    let viewer = ctx.state().accounts.get(&ctx.viewer).cloned();
+    if let Some(account) = viewer.filter(|it| !it.has_verified_email) {
+        return Err(Fail::unprocessable(format!(
+            "{} does not have a verified email, which is required to enable auto-merging.",
+            account.login
+        )));
+    }
     if pull.state != PullState::Open {
         return Err(Fail::unprocessable("Pull request is closed"));
     }

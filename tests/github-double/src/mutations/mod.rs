@@ -130,16 +130,17 @@ fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
 /// Returns the object with the id in the input, if the viewer may see it.
 fn target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Node, Fail> {
     let id = input.str(name).unwrap_or_default();
-    let node = find(&ctx.state(), id)?;
+    let node = find(&ctx.state(), id).map_err(|_| no_node(id))?;
     match super::resolve::repo_of(ctx, &node) {
         Some(repo) if !ctx.may_see(repo) => Err(no_node(id)),
         _ => Ok(node),
     }
 }
 
+/// Returns the error for an unknown id. Unlike a query's, a mutation's message ends with a dot.
 fn no_node(id: &str) -> Fail {
     Fail::not_found(format!(
-        "Could not resolve to a node with the global id of '{id}'"
+        "Could not resolve to a node with the global id of '{id}'."
     ))
 }
 
@@ -167,7 +168,12 @@ fn ids_of(
 ) -> Result<Vec<Id>, Fail> {
     let state = ctx.state();
     ids.iter()
-        .map(|id| pick(&find(&state, id)?).ok_or_else(|| no_node(id)))
+        .map(|id| {
+            let found = find(&state, id).ok();
+            found
+                .and_then(|node| pick(&node))
+                .ok_or_else(|| no_node(id))
+        })
         .collect()
 }
 

@@ -11,6 +11,7 @@ mod reviewers;
 mod rules;
 mod runs;
 mod stacks;
+mod statuses;
 
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub(crate) fn answer(ctx: &Ctx<'_>, request: &Incoming) -> Reply {
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("GET" | "HEAD", [""]) => Reply::json(200, &json!({ "current_user_url": ctx.web })),
-        ("GET", ["user"]) => Reply::json(200, &account(ctx, ctx.viewer)),
+        ("GET", ["user"]) => Reply::json(200, &profile(ctx, ctx.viewer)),
         ("GET", ["users", login]) => user(ctx, login),
         ("GET", ["rate_limit"]) => rate_limit(ctx),
         ("POST", ["user-attachments", "assets"]) => assets::upload(ctx, request),
@@ -90,6 +91,7 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         (method, ["stacks", rest @ ..]) => stacks::answer(ctx, request, method, repo, rest),
         ("GET", ["actions", "jobs", job, "logs"]) => logs::redirect(ctx, repo, job),
         ("POST", ["actions", "runs", run, "rerun-failed-jobs"]) => runs::rerun(ctx, repo, run),
+        ("POST", ["statuses", oid]) => statuses::create(ctx, request, repo, oid),
         ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
         _ => reply::not_found(),
     }
@@ -174,10 +176,10 @@ fn require(ctx: &Ctx<'_>, repo: &Repo, least: Permission) -> Result<(), Reply> {
 
 fn user(ctx: &Ctx<'_>, login: &str) -> Reply {
     let found = ctx.state().account(login).map(|account| account.id);
-    found.map_or_else(reply::not_found, |id| Reply::json(200, &account(ctx, id)))
+    found.map_or_else(reply::not_found, |id| Reply::json(200, &profile(ctx, id)))
 }
 
-/// Formats an account as REST does.
+/// Formats an account as REST does where it is only named.
 fn account(ctx: &Ctx<'_>, id: Id) -> Value {
     let state = ctx.state();
     let kind = match state.accounts.get(&id).map(|account| account.kind) {
@@ -186,15 +188,45 @@ fn account(ctx: &Ctx<'_>, id: Id) -> Value {
         _ => "User",
     };
     let login = state.login(id);
-    json!({
+    let api = ctx.web.replacen("://", "://api.", 1);
+    let mut account = json!({
         "login": login,
         "id": id,
         "node_id": node_id(&account_node(&state, id)),
-        "name": state.accounts.get(&id).and_then(|account| account.name.clone()),
+        "avatar_url": format!("https://avatars.githubusercontent.com/u/{id}?v=4"),
+        "gravatar_id": "",
+        "url": format!("{api}/users/{login}"),
         "html_url": format!("{}/{login}", ctx.web),
         "type": kind,
+        "user_view_type": "public",
         "site_admin": false,
-    })
+    });
+    for (name, path) in [
+        ("followers_url", "followers"),
+        ("following_url", "following{/other_user}"),
+        ("gists_url", "gists{/gist_id}"),
+        ("starred_url", "starred{/owner}{/repo}"),
+        ("subscriptions_url", "subscriptions"),
+        ("organizations_url", "orgs"),
+        ("repos_url", "repos"),
+        ("events_url", "events{/privacy}"),
+        ("received_events_url", "received_events"),
+    ] {
+        account[name] = format!("{api}/users/{login}/{path}").into();
+    }
+    account
+}
+
+/// Formats an account as REST does where it is asked for.
+fn profile(ctx: &Ctx<'_>, id: Id) -> Value {
+    let mut profile = account(ctx, id);
+    let state = ctx.state();
+    let name = state
+        .accounts
+        .get(&id)
+        .and_then(|account| account.name.clone());
+    profile["name"] = json!(name);
+    profile
 }
 
 fn rate_limit(ctx: &Ctx<'_>) -> Reply {

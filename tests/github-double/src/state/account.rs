@@ -58,6 +58,8 @@ pub struct Account {
     pub members: BTreeMap<Id, Permission>,
     /// True if tokens must be authorised for this organisation through its SAML provider.
     pub sso: bool,
+    /// True if the account has a verified e-mail address, which auto-merge requires.
+    pub has_verified_email: bool,
     /// Time at which the account was created.
     pub created_at: String,
 }

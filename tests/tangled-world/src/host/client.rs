@@ -174,7 +174,13 @@ impl Caller {
         )
     }
 
-    fn send(&self, verb: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    /// Sends any request, to a path without its first slash.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the host cannot be reached.
+    #[must_use]
+    pub fn send(&self, verb: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let authorization = self
             .authorization
             .as_deref()
@@ -204,7 +210,7 @@ fn request(verb: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> io::
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if verb == "POST" {
+    if verb == "POST" || !body.is_empty() {
         head.push_str(&format!("content-length: {}\r\n", body.len()));
     }
     stream.write_all(format!("{head}\r\n").as_bytes())?;

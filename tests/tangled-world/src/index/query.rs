@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, SecondsFormat};
 use forge_double_wire::Reply;
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use super::{
     ingest::{self, ISSUE, ISSUE_STATE, PULL, STATUS},
 };
 use crate::{
-    atproto::cid,
+    atproto::{cid, tid},
     host::{Incoming, Service, lock},
     xrpc::{self, Answer, Failure},
 };
@@ -24,7 +25,12 @@ impl Service for Answers {
         let mut state = lock(&self.0.state);
         ingest::catch_up(&self.0, &mut state);
         match request.nsid() {
-            Some(nsid) => xrpc::reply(call(&self.0, &state, nsid, request)),
+            Some(nsid) => {
+                let mut reply = xrpc::reply(call(&self.0, &state, nsid, request));
+                // Unlike a PDS, the index names no character set (api.tangled.org, October 2026).
+                reply.set("content-type", "application/json");
+                reply
+            }
             None => Reply::text(404, "text/plain", b"not found\n".to_vec()),
         }
     }
@@ -177,7 +183,20 @@ fn names(state: &State, text: &str, repo: &str) -> bool {
 }
 
 fn item(state: &State, entry: &Entry) -> Value {
-    json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": entry.value })
+    json!({ "uri": entry.uri(), "cid": cid_of(state, entry), "value": upgraded(entry) })
+}
+
+/// Returns a record as the index shows it: a repository without a time of creation gets the time in
+/// its record key. The CID remains that of the record.
+fn upgraded(entry: &Entry) -> Value {
+    let mut value = entry.value.clone();
+    if entry.collection == "sh.tangled.repo" && value.get("createdAt").is_none() {
+        let micros = tid::micros(&entry.rkey).and_then(|it| i64::try_from(it).ok());
+        if let Some(time) = micros.and_then(DateTime::from_timestamp_micros) {
+            value["createdAt"] = time.to_rfc3339_opts(SecondsFormat::Micros, true).into();
+        }
+    }
+    value
 }
 
 /// Returns the newest state record about a subject. It can be that of any account, unless the index
@@ -274,9 +293,6 @@ fn page(
         .filter(|it| !state.moods.unreadable.contains(&it.did))
         .map(|it| item(state, it))
         .collect();
-    let mut answer = json!({ "items": items });
-    if end < found.len() {
-        answer["cursor"] = format!("{mark}-{end}").into();
-    }
-    Ok(answer)
+    let cursor = (end < found.len()).then(|| format!("{mark}-{end}"));
+    Ok(json!({ "cursor": cursor, "items": items }))
 }

@@ -321,7 +321,7 @@ impl KnotDouble {
         let did = self.directory.register(&seed, None, &Key::from_seed(&seed));
         // Knots mint documents whose endpoint has a path (knot1.tangled.sh, October 2026).
         let tag: String = did.chars().rev().take(24).collect();
-        let endpoint = format!("{}/repo/{tag}", self.host.url());
+        let endpoint = format!("{}/repo/{tag}22", self.host.url());
         self.directory
             .set_service(&did, "#tangled_knot", "TangledKnot", &endpoint);
         did
