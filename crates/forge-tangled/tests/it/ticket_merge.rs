@@ -159,8 +159,8 @@ async fn rebase_that_takes_back_change_of_base_is_refused() {
         git.commit(branch, "Check", &[("check", Some("on\n"))]);
     }
     git.commit("topic", "Add c", &[("check", None), ("c", Some("1\n"))]);
-    let round = ground.forge.resubmit(&ground.pr, &Resubmit::default());
-    round.await.unwrap();
+    let round = Resubmit::default();
+    ground.forge.resubmit(&ground.pr, &round).await.unwrap();
     let before = git.oid("main");
     let e = ground.forge.merge(&ground.pr, &ground.req()).await;
     let e = e.unwrap_err();
