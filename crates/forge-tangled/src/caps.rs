@@ -112,7 +112,13 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
                 Action::fixed(Call::Op(Op::PrCreate), &[(Param::Base, Arg::Choose)])
             ),
         ),
-        yes(PrResubmit),
+        (
+            PrResubmit,
+            Support::Emulated {
+                how: "a round is a patch in the author's record; a record with versions, which are \
+                      pairs of commits, is refused, because no knot declares a method for them",
+            },
+        ),
         no(
             PrUpdateBranch,
             "a round is a patch, and stays as it was submitted",
@@ -183,7 +189,14 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
                 Action::op(Op::PrResubmit)
             ),
         ),
-        yes(MergeRebase),
+        (
+            MergeRebase,
+            Support::Emulated {
+                how: "a knot applies the patch of the newest round; a pull request with versions, \
+                      which are pairs of commits, is refused, because no knot declares a method \
+                      for them",
+            },
+        ),
         (
             MergeExpectedHead,
             Support::ClientSide {

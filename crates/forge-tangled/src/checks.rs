@@ -18,6 +18,7 @@ use crate::{
     json_field::null_as_default,
     page_trail::{NextPage, PageTrail},
     pulls::{record::TangledPull, view::unread},
+    records,
     repository::TangledRepository,
     xrpc_error,
 };
@@ -113,13 +114,8 @@ impl Checks for Tangled {
 
 /// Returns why the checks of a repository cannot be read; `None` if its spindle can be queried.
 fn unknown_checks_reason(repository: &TangledRepository) -> Option<&'static str> {
-    match repository.era {
-        Era::Org10 => Some("how to read pipelines from a spindle of Tangled 1.0 is not known"),
-        Era::Sh2025 => {
-            Some("spindles list pipelines by repository DID, and this repository has none")
-        }
-        Era::Sh2026 => None,
-    }
+    (repository.era == Era::Sh2025)
+        .then_some("spindles list pipelines by repository DID, and this repository has none")
 }
 
 impl Tangled {
@@ -128,9 +124,14 @@ impl Tangled {
         repository: &TangledRepository,
         pull: &TangledPull,
     ) -> Result<ChecksReport> {
-        let patch = self.latest_patch(repository, pull).await?;
-        let head = patch.head().unwrap_or_default().to_owned();
-        let pipelines = match self.spindle(repository)? {
+        let head = match recorded_head(pull) {
+            Some(head) => head.to_owned(),
+            None => {
+                let patch = self.latest_patch(repository, pull).await?;
+                patch.head().unwrap_or_default().to_owned()
+            }
+        };
+        let pipelines = match self.spindle(repository).await? {
             Some(spindle) if !head.is_empty() => {
                 self.pipelines(repository, spindle, &[&head]).await?
             }
@@ -149,11 +150,11 @@ impl Tangled {
         repository: &TangledRepository,
         pull: &TangledPull,
     ) -> Option<Result<ChecksReport>> {
-        let has_spindle = !matches!(self.spindle(repository), Ok(None));
+        let has_spindle = !matches!(self.spindle(repository).await, Ok(None));
         if unknown_checks_reason(repository).is_some() || !has_spindle {
             return None;
         }
-        if self.patch_for_view(repository, pull).await.is_err() {
+        if recorded_head(pull).is_none() && self.patch_for_view(repository, pull).await.is_err() {
             let why = "the head commit is not known";
             return Some(Err(Error::new(ErrorKind::Protocol, why)));
         }
@@ -174,7 +175,7 @@ impl Tangled {
         let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
         let asked = async {
             let mut pipelines = Vec::new();
-            if let Some(spindle) = self.spindle(repository)? {
+            if let Some(spindle) = self.spindle(repository).await? {
                 for heads in heads.chunks(COMMITS) {
                     let found = self.pipelines(repository, spindle.clone(), heads).await?;
                     pipelines.extend(found);
@@ -201,12 +202,39 @@ impl Tangled {
     }
 
     /// Returns the spindle of the repository, or `None` if the owner has chosen none.
-    pub(crate) fn spindle(&self, repository: &TangledRepository) -> Result<Option<Origin>> {
+    pub(crate) async fn spindle(&self, repository: &TangledRepository) -> Result<Option<Origin>> {
+        if repository.era == Era::Org10 {
+            return self.spindle_of_manifest(repository).await.map(Some);
+        }
         let named = repository.record.text(&self.fields().repo_spindle);
         let named = named.map(str::trim).filter(|host| !host.is_empty());
         named
             .map(|host| Origin::of_host(host, self.settings.reach))
             .transpose()
+    }
+
+    /// Returns the spindle that the manifest of a Tangled 1.0 repository names.
+    ///
+    /// # Errors
+    /// `unsupported` if there is none: the name of the field is known from prose alone, so a
+    /// manifest without it does not prove that there are no checks.
+    async fn spindle_of_manifest(&self, repository: &TangledRepository) -> Result<Origin> {
+        let (knot, did) = self.account(repository).await?;
+        let names = &self.settings.dialects;
+        let manifest = records::find(&knot, did, &names.org.manifest, "self").await?;
+        let field = &*names.manifest.spindle;
+        let named = manifest.as_ref().and_then(|manifest| {
+            let nested = || manifest.text_at(&[&*names.manifest.in_repo, field]);
+            manifest.text(field).or_else(nested)
+        });
+        let Some(named) = named.map(str::trim).filter(|named| !named.is_empty()) else {
+            let why = format!("the repository's manifest has no field `{field}` with its spindle");
+            let hint = "look at the page of the pull request; where the manifest has another name, \
+                        set `dialect.manifest_spindle` in the configuration of the host";
+            return Err(Error::unsupported(Capability::Checks, &why, hint));
+        };
+        let host = named.strip_prefix("did:web:").unwrap_or(named);
+        Origin::of_host(&host.replace("%3A", ":"), self.settings.reach)
     }
 
     async fn pipelines(
@@ -218,7 +246,10 @@ impl Tangled {
         let spindle = self.identities.service(spindle).await?;
         let spindle = spindle.patient(self.settings.account_wait);
         let names = &self.settings.dialects;
-        let method = &names.methods.spindle.pipelines;
+        let method = match repository.era {
+            Era::Org10 => &names.methods.spindle.org_pipelines,
+            Era::Sh2025 | Era::Sh2026 => &names.methods.spindle.pipelines,
+        };
         let of = &names.inputs.spindle;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
@@ -242,6 +273,11 @@ impl Tangled {
         let why = format!("the list of pages is endless: {why}");
         Err(xrpc_error::garbled(spindle.origin(), method, &why, false))
     }
+}
+
+/// Returns the head commit that the record of the newest round names.
+fn recorded_head(pull: &TangledPull) -> Option<&str> {
+    pull.latest().and_then(|(_, round)| round.head())
 }
 
 /// The warning of a view or a row whose spindle did not answer.

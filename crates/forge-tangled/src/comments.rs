@@ -1,6 +1,8 @@
 //! Reads and writes comments. A review is a comment, because tangled has no verdicts and no
 //! comments on lines.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
     Action, AtUri, Capability, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result,
@@ -28,7 +30,14 @@ use crate::{
 };
 
 /// Returns the records that have a text and a time, oldest first and without duplicates.
-pub(crate) fn sorted(records: Vec<Record>, fields: &ShFields) -> Vec<Record> {
+///
+/// Comments of 2025 were copied to the collection of 2026 under the same record key, and the old
+/// copy may remain. Only an account can do this with its own comments, so the copies are one.
+pub(crate) fn sorted(mut records: Vec<Record>, fields: &ShFields) -> Vec<Record> {
+    let key = |record: &Record| (record.author().to_owned(), record.rkey().to_owned());
+    let is_new = |record: &Record| record.value.field(&fields.subject).is_some();
+    let copied: BTreeSet<_> = records.iter().filter(|r| is_new(r)).map(key).collect();
+    records.retain(|record| is_new(record) || !copied.contains(&key(record)));
     let mut records: Vec<_> = records
         .into_iter()
         .filter(|r| text(&r.value, fields).is_some())
@@ -71,9 +80,11 @@ pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
     usize::try_from(round).ok()
 }
 
-/// Returns the number of the newest round, which a new comment is about.
-fn newest_round(pull: &TangledPull) -> usize {
-    pull.latest().map_or(0, |(number, _)| number)
+/// Returns the number of the newest round, which a new comment is about. A comment on a version
+/// names no round (recorded in October 2026).
+fn newest_round(pull: &TangledPull) -> Option<usize> {
+    let newest = pull.latest().map_or(0, |(number, _)| number);
+    (!pull.ends_with_version()).then_some(newest)
 }
 
 /// Returns the at-uri of the record that a comment is about.
@@ -193,14 +204,14 @@ impl Tangled {
         reply_to: Option<&AtUri>,
     ) -> Result<Outcome<Comment>> {
         let pull = &located.pull;
-        let round = Some(newest_round(pull));
+        let round = newest_round(pull);
         let (repository, record) = (&located.repository, &pull.record);
         self.comment_about(repository, record, round, body, reply_to, None)
             .await
     }
 
-    /// Comments on the record `subject`. `round` is set only for a pull request. The comment gets a
-    /// time later than `since`.
+    /// Comments on the record `subject`. `round` is set only for the round of a pull request. The
+    /// comment gets a time later than `since`.
     pub(crate) async fn comment_about(
         &self,
         repository: &TangledRepository,
@@ -219,10 +230,8 @@ impl Tangled {
         let cids = self.create_records(undeclared, std::slice::from_ref(&record));
         let cids = cids.await.map_err(|e| match xrpc_error::is_ambiguous(&e) {
             true => {
-                let view = match round {
-                    Some(_) => Op::PrView,
-                    None => Op::IssueView,
-                };
+                let is_pull = subject.collection() == self.settings.dialects.sh.pull;
+                let view = if is_pull { Op::PrView } else { Op::IssueView };
                 let text = format!(
                     "check whether {} exists before you comment again",
                     record.uri(&viewer)
@@ -300,7 +309,7 @@ impl Tangled {
         self.comment_about_once(
             &located.repository,
             &located.pull.record,
-            Some(round),
+            round,
             body,
             since,
         )

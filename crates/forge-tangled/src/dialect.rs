@@ -266,6 +266,8 @@ names! {
     SpindleMethods, "spindle":
     /// The pipelines of commits.
     pipelines = "sh.tangled.ci.queryPipelines",
+    /// The pipelines of commits, in Tangled 1.0.
+    org_pipelines = "org.tangled.ci.queryPipelines",
 }
 
 names! {
@@ -361,6 +363,10 @@ names! {
     rounds = "rounds",
     /// The rounds in records of August 2026 and later, whose `rounds` are empty.
     versions = "versions",
+    /// The commit on which a version is based.
+    version_base = "base",
+    /// The last commit of a version.
+    version_head = "head",
     /// The blob of a round; in older records, of the only round.
     patch_blob = "patchBlob",
     /// The patch itself, in the oldest records.
@@ -449,6 +455,8 @@ names! {
     name = "name",
     /// The name of the repository, under another likely field name.
     slug = "slug",
+    /// The spindle that runs the repository's pipelines, a DID or a host.
+    spindle = "spindle",
     /// An object that may contain the fields for owner and name.
     in_owner = "owner",
     /// Another object that may contain the fields for owner and name.
@@ -572,6 +580,8 @@ names! {
     patch = "patch",
     /// The differences of two revisions, as one diff.
     combined_patch = "combined_patch_raw",
+    /// The newest commit that both of two compared revisions contain.
+    compared_base = "merge_base",
     /// True if a patch does not apply.
     conflicted = "is_conflicted",
     /// The conflicts of a patch.

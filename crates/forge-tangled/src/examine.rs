@@ -225,7 +225,7 @@ impl Tangled {
         let service = match key.split('_').next() {
             Some("index") => Ok(self.index()),
             Some("knot") => self.knot(&subjects.repository).await,
-            _ => match self.spindle(&subjects.repository) {
+            _ => match self.spindle(&subjects.repository).await {
                 Ok(Some(origin)) => self.identities.service(origin).await,
                 Ok(None) => return skipped("the repository has no spindle"),
                 Err(e) => Err(e),
@@ -396,7 +396,13 @@ fn question<'a>(names: &'a Dialects, key: &str, subjects: &'a Subjects) -> Quest
             vec![repo, (&*knot.patch_from, tip?), (&*knot.patch_to, tip?)],
             vec![],
         ),
-        "knot_merge_base" | "knot_format_patch" => return Err("is of Tangled 1.0"),
+        "spindle_org_pipelines" if is_1_0 => (
+            vec![(&*spindle.repo, target), LIMIT, (&*spindle.commits, tip?)],
+            vec![],
+        ),
+        "knot_merge_base" | "knot_format_patch" | "spindle_org_pipelines" => {
+            return Err("is of Tangled 1.0");
+        }
         _ if is_1_0 => return Err("is not used with Tangled 1.0"),
         "knot_describe_repo" => {
             let did = repository.did.as_deref();

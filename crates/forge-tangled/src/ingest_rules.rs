@@ -171,7 +171,8 @@ impl Tangled {
         let collaborators = collaborators.await.ok()?;
         let writers = Writers::of(&repository, &collaborators);
         let who = record.author();
-        let may = writers.may_write(who) || author_may && who == author;
+        let is_setter = self.settings.state_setter() == Some(who);
+        let may = writers.may_write(who) || author_may && (who == author || is_setter);
         if may {
             return None;
         }

@@ -82,13 +82,16 @@ pub(crate) struct Compared {
     pub patch: Option<String>,
     #[serde(default)]
     pub combined_patch_raw: Option<String>,
+    /// The newest commit that both revisions contain. The changes begin there.
+    #[serde(default)]
+    pub merge_base: Option<String>,
 }
 
 impl Answer for Compared {
     type Names = KnotAnswers;
 
     fn fields(names: &KnotAnswers) -> Vec<AnswerField<'_>> {
-        AnswerField::from_names([&names.patch, &names.combined_patch])
+        AnswerField::from_names([&names.patch, &names.combined_patch, &names.compared_base])
     }
 }
 
@@ -227,23 +230,34 @@ impl Tangled {
         head: &str,
     ) -> Result<Compared> {
         let knot = self.knot(repository).await?;
-        let repo = repository.knot_name();
+        self.compare_at(knot, &repository.knot_name(), base, head)
+            .await
+    }
+
+    /// As [`Self::compare`], at a knot or an index that knows the repository as `repo`.
+    pub(crate) async fn compare_at(
+        &self,
+        service: Xrpc,
+        repo: &str,
+        base: &str,
+        head: &str,
+    ) -> Result<Compared> {
         let names = &self.settings.dialects;
         let of = &names.inputs.knot;
         let params = [
-            (&*of.repo, repo.as_str()),
+            (&*of.repo, repo),
             (&*of.compare_base, base),
             (&*of.compare_head, head),
         ];
         let method = &names.methods.knot.compare;
-        let knot = knot.for_comparison();
-        let compared: Compared = knot.ask(method, &params, &names.answers.knot).await?;
+        let service = service.for_comparison();
+        let compared: Compared = service.ask(method, &params, &names.answers.knot).await?;
         let is_too_long = [&compared.patch, &compared.combined_patch_raw]
             .into_iter()
             .flatten()
             .any(|diff| has_too_many_parts(diff.as_bytes()));
         match is_too_long {
-            true => Err(xrpc_error::too_many_parts(knot.origin())),
+            true => Err(xrpc_error::too_many_parts(service.origin())),
             false => Ok(compared),
         }
     }
@@ -430,7 +444,7 @@ mod tests {
         assert_reads_configured_names::<KnotBranch>(names, &branch);
         let branches = json!({ "branches": [{ "reference": { "name": "n", "hash": "h" } }] });
         assert_reads_configured_names::<Branches>(names, &branches);
-        let compared = json!({ "patch": "p", "combined_patch_raw": "c" });
+        let compared = json!({ "patch": "p", "combined_patch_raw": "c", "merge_base": "m" });
         assert_reads_configured_names::<Compared>(names, &compared);
         let checked =
             json!({ "is_conflicted": true, "conflicts": [{ "filename": "f" }], "error": "e" });

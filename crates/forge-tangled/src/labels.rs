@@ -1033,7 +1033,7 @@ mod tests {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::from(["c".to_owned()]),
-            doubt: None,
+            ..Writers::default()
         };
         let fields = ShFields::default();
         let result = |ops: Vec<Record>| {
@@ -1099,8 +1099,7 @@ mod tests {
     fn label_operation_is_later_than_counted_operations() {
         let writers = Writers {
             owner: "o".into(),
-            collaborators: BTreeSet::new(),
-            doubt: None,
+            ..Writers::default()
         };
         let (fields, now) = (ShFields::default(), Timestamp::now());
         let before = |author: &str, key: &str, at: &str| {

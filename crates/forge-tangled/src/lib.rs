@@ -98,7 +98,7 @@ pub use ingestion_report::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};
 pub use read_limits::ReadLimits;
 pub use session::{FixedLogin, LoginSource, PdsLogin, PinnedAccount, forget_sessions};
-pub use settings::TangledSettings;
+pub use settings::{StateSetter, TangledSettings};
 
 use cache::Cache;
 

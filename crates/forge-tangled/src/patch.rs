@@ -185,6 +185,19 @@ pub(crate) struct Patch {
     pub raw: Vec<u8>,
     /// The mails, oldest first; empty for a plain diff.
     pub mails: Vec<PatchMail>,
+    /// Facts about the two commits of a version; `None` for a patch that is stored as such.
+    pub range: Option<CommitRange>,
+}
+
+/// How a server showed the changes from the base of a version to its head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommitRange {
+    /// The last commit, which the record names.
+    pub head: String,
+    /// The diff of all commits together, if the server sent one.
+    pub combined: Option<Vec<u8>>,
+    /// Why the changes are only shown, and decide nothing. The text ends a sentence.
+    pub doubt: Option<String>,
 }
 
 impl Patch {
@@ -192,7 +205,19 @@ impl Patch {
         let printed = as_printed(&raw);
         let mails = split_mails(&printed);
         let mails = mails.iter().filter_map(parse_mail).collect();
-        Self { raw, mails }
+        let range = None;
+        Self { raw, mails, range }
+    }
+
+    /// Returns the single diff of all commits, if the server of the commits sent one.
+    pub fn combined_diff(&self) -> Option<Vec<u8>> {
+        let combined = self.range.as_ref()?.combined.clone()?;
+        Some(Self::parse(combined).diff())
+    }
+
+    /// Returns why the patch is only shown, and decides nothing.
+    pub fn doubt(&self) -> Option<&str> {
+        self.range.as_ref()?.doubt.as_deref()
     }
 
     /// Returns why git could apply other changes than forge shows. The text ends a sentence that
@@ -210,12 +235,16 @@ impl Patch {
     pub fn weight(&self) -> usize {
         let mails = self.mails.iter();
         let mails = mails.map(|mail| mail.subject.len() + mail.body.len() + mail.diff.len());
-        self.raw.len() + mails.sum::<usize>()
+        let combined = self.range.as_ref().and_then(|it| it.combined.as_ref());
+        self.raw.len() + mails.sum::<usize>() + combined.map_or(0, Vec::len)
     }
 
-    /// Returns the head commit, if the patch names one.
+    /// Returns the head commit: that of a version, or else the one that the last mail names.
     pub fn head(&self) -> Option<&str> {
-        self.mails.last().map(|m| m.oid.as_str())
+        match &self.range {
+            Some(range) => Some(&range.head),
+            None => self.mails.last().map(|m| m.oid.as_str()),
+        }
     }
 
     /// Returns the unified diff. For several commits, their diffs follow one another, so the result

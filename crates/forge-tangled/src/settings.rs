@@ -4,6 +4,19 @@ use forge_core::{Capabilities, IndexLimit, Result};
 
 use crate::{Dialects, DraftMarker, IngestedCollections, Origin, Reach, ReadLimits, caps};
 
+/// An account that may set the state of all pull requests and issues that an index serves. It has no
+/// other right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateSetter {
+    /// The DID of the account.
+    pub account: String,
+    /// The index whose rule it is.
+    pub index: Origin,
+}
+
+/// The DID of tangled.org, Tangled's own account (tangled's ingester).
+const TANGLED_ACCOUNT: &str = "did:plc:wshs7t2adsemcrrd4snkeqli";
+
 /// The addresses of tangled's services, and options for their use.
 #[derive(Clone, Debug)]
 pub struct TangledSettings {
@@ -47,6 +60,8 @@ pub struct TangledSettings {
     pub read_limits: ReadLimits,
     /// What is known about the collections that this index ingests.
     pub ingested: IngestedCollections,
+    /// An account whose states count as well. It has no effect with another index than its own.
+    pub state_setter: Option<StateSetter>,
     /// Marker at the start of the title of a draft; without a marker there are no drafts.
     pub draft_marker: Option<DraftMarker>,
     /// True if reviews with a verdict are comments whose first line states the verdict. Otherwise
@@ -62,10 +77,15 @@ impl TangledSettings {
     /// # Errors
     /// `config` if a built-in address is invalid.
     pub fn usual() -> Result<Self> {
+        let index = Origin::configured("https://api.tangled.org")?;
         Ok(Self {
             host: "tangled.org".to_owned(),
             web: Origin::configured("https://tangled.org")?,
-            index: Origin::configured("https://api.tangled.org")?,
+            state_setter: Some(StateSetter {
+                account: TANGLED_ACCOUNT.to_owned(),
+                index: index.clone(),
+            }),
+            index,
             backlinks: Some(Origin::configured("https://constellation.microcosm.blue")?),
             plc: Origin::configured("https://plc.directory")?,
             handles: None,
@@ -97,5 +117,12 @@ impl TangledSettings {
     /// Returns the collections that the index may not ingest.
     pub(crate) fn index_limits(&self) -> Vec<IndexLimit> {
         self.ingested.limits(self.index.host(), &self.dialects)
+    }
+
+    /// Returns the account whose states count for this index as well.
+    pub(crate) fn state_setter(&self) -> Option<&str> {
+        let setter = self.state_setter.as_ref();
+        let setter = setter.filter(|setter| setter.index == self.index);
+        setter.map(|setter| setter.account.as_str())
     }
 }

@@ -593,6 +593,25 @@ impl Tangled {
         }
     }
 
+    /// Returns the keys of the records of `account` that link to `subject`, from the backlinks.
+    ///
+    /// # Errors
+    /// Those of the service; `protocol` if it does not list all of them.
+    pub(crate) async fn linked_keys(
+        &self,
+        kind: &Kind,
+        subject: &str,
+        account: &str,
+    ) -> Result<BTreeSet<String>> {
+        let source = format!("{}:{}", kind.collection, kind.path.join("."));
+        let account = BTreeSet::from([account.to_owned()]);
+        let links = self.backlinks(subject, &source, Some(&account)).await?;
+        match links.cut {
+            Some(cut) => Err(Error::new(ErrorKind::Protocol, cut.message)),
+            None => Ok(links.found.into_iter().map(|(.., key)| key).collect()),
+        }
+    }
+
     /// Reads the linked records. If an account has several linked records, its whole collection is
     /// read, because one request then returns a hundred records.
     async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {

@@ -13,7 +13,7 @@ use crate::{
     part_window::PartWindow,
     pulls::{
         CALLED_MERGED,
-        record::{Content, TangledPull},
+        record::{Content, Round, TangledPull},
         status::{Authority, Writers},
         view::LocatedPull,
     },
@@ -41,7 +41,7 @@ const REQUESTED: &str = "Requested changes to round ";
 struct VerdictComment<'a> {
     state: ReviewState,
     round: usize,
-    /// The CID of the round's patch.
+    /// The changes of the round, as [`named_changes`] names them.
     patch: &'a str,
     text: &'a str,
 }
@@ -66,10 +66,22 @@ impl<'a> VerdictComment<'a> {
     fn of(record: &'a Record, pull: &TangledPull, fields: &ShFields) -> Option<Self> {
         let said = Self::parse(comments::text(&record.value, fields)?)?;
         let round = pull.rounds.get(said.round)?;
-        let fits = comments::round(&record.value, fields) == Some(said.round)
+        // A comment on a version names no round.
+        let commented = comments::round(&record.value, fields);
+        let fits = (commented == Some(said.round) || round.head().is_some() && commented.is_none())
             && comments::is_first(record, fields)
-            && round.content == Content::Blob(said.patch.to_owned());
+            && named_changes(round).as_deref() == Some(said.patch);
         fits.then_some(said)
+    }
+}
+
+/// Returns the text by which a verdict names the changes of a round: the CID of its patch, or the
+/// base and the head of a version.
+fn named_changes(round: &Round) -> Option<String> {
+    match &round.content {
+        Content::Blob(cid) => Some(cid.clone()),
+        Content::Commits { base, head } => Some(format!("{base}..{head}")),
+        Content::Text { .. } | Content::Missing => None,
     }
 }
 
@@ -241,9 +253,10 @@ impl Tangled {
             let association = match writers.authority(did, "") {
                 Some(Authority::Owner) => "OWNER",
                 Some(Authority::Collaborator) => "COLLABORATOR",
-                Some(Authority::Author) | None => "NONE",
+                Some(Authority::Author | Authority::Tangled) | None => "NONE",
             };
             let commit = match pull.rounds.get(said.round).filter(|_| commits) {
+                Some(round) if round.head().is_some() => round.head().map(str::to_owned),
                 Some(round) => {
                     let patch = self.patch_of(&located.repository, pull, said.round, round);
                     let patch = patch.await.ok();
@@ -304,13 +317,9 @@ impl Tangled {
                     )])),
             ));
         }
-        let line = match pull.latest() {
-            Some((number, round)) => match &round.content {
-                Content::Blob(patch) => first_line(review.verdict, number, patch),
-                _ => None,
-            },
-            None => None,
-        };
+        let line = pull
+            .latest()
+            .and_then(|(number, round)| first_line(review.verdict, number, &named_changes(round)?));
         match line {
             Some(line) if review.body.is_empty() => Ok(line),
             Some(line) => Ok(format!("{line}\n\n{}", review.body)),

@@ -81,7 +81,9 @@ struct Answers(Arc<Runs>);
 impl Service for Answers {
     fn answer(&self, request: &Incoming) -> Reply {
         match request.nsid() {
-            Some("sh.tangled.ci.queryPipelines") => xrpc::reply(query(&self.0, request)),
+            Some("sh.tangled.ci.queryPipelines" | "org.tangled.ci.queryPipelines") => {
+                xrpc::reply(query(&self.0, request))
+            }
             _ => Reply::text(404, "text/plain", b"404 page not found\n".to_vec()),
         }
     }

@@ -9,7 +9,7 @@ use forge_core::{
 };
 use futures::future;
 
-use super::view::LocatedIssue;
+use super::{record::Stored, view::LocatedIssue};
 use crate::{
     Era, Tangled, comments,
     labels::{self, Definitions, Operand},
@@ -87,13 +87,14 @@ impl Tangled {
             related_records::comments(names),
         ];
         let [states, comments] = &kinds;
-        let (states, operations, comments, writers) = future::join4(
+        let (mut states, operations, comments, mut writers) = future::join4(
             self.about(states, uri, accounts()),
             self.label_ops_about(repository, uri),
             self.about(comments, uri, accounts()),
             self.writers(repository),
         )
         .await;
+        self.confirm_states(&mut states, &mut writers).await;
         let mut warnings = Vec::new();
         warnings.extend(writers.doubt.clone());
         let (words, fields) = (Words::of_issues(names), self.fields());
@@ -108,7 +109,7 @@ impl Tangled {
             comments::broken(r, fields)
         }));
         let states = status::read_as(words, states, uri, &issue.author, &writers);
-        add_state_events(states, events);
+        add_state_events(states, issue, events);
         let definitions = self.definitions(repository).await;
         let definitions = definitions.unwrap_or_else(|e| {
             warnings.push(crate::pulls::view::unread("the labels", &e));
@@ -215,13 +216,14 @@ impl Tangled {
     }
 }
 
-fn add_state_events(states: Vec<Status>, events: &mut Vec<StatusEvent>) {
+fn add_state_events(states: Vec<Status>, issue: &Stored, events: &mut Vec<StatusEvent>) {
     let mut before = PrState::Open;
     for state in states {
         let kind = kind(&state, &mut before);
         let mut event = StatusEvent::new(&state.uri, kind, Actor::new(&state.author), state.at);
         event.authority = Some(state.authority.map_or("none", Authority::word).to_owned());
-        event.detail = detail(&state, kind);
+        let is_backfilled = state.is_backfilled(&issue.record, issue.created_at);
+        event.detail = detail(&state, kind, is_backfilled);
         events.push(event);
     }
 }

@@ -275,7 +275,9 @@ impl Tangled {
         let words = Words::of_issues(&self.settings.dialects);
         let uri = issue.record.uri.as_str();
         let mut warnings = Vec::new();
-        let states = section("the state", said.states, &mut warnings);
+        let (mut states, mut writers) = (said.states, self.writers(repository).await);
+        self.confirm_states(&mut states, &mut writers).await;
+        let states = section("the state", states, &mut warnings);
         let comments = said.comments.unwrap_or_else(|e| {
             warnings.push(unread("the comments", &e).of_section("comments"));
             Sourced::default()
@@ -289,7 +291,6 @@ impl Tangled {
         warnings.extend(malformed::malformed_warnings(&operations, |r| {
             labels::broken(r, self.fields())
         }));
-        let writers = self.writers(repository).await;
         warnings.extend(repository.doubt());
         warnings.extend(writers.doubt.clone());
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
@@ -382,6 +383,8 @@ impl Tangled {
             .or_else(|| decided.and_then(|s| s.state))
             .unwrap_or(PrState::Open);
         let is_open = state == PrState::Open;
+        let is_backfilled =
+            decided.is_some_and(|s| s.is_backfilled(&issue.record, issue.created_at));
         let decided = decided.map(|s| s.at);
         let id = IssueId {
             repo: repository.id.clone(),
@@ -399,7 +402,7 @@ impl Tangled {
         shown.labels = beside.labels;
         shown.assignees = beside.assignees;
         shown.updated_at = decided.map_or(issue.created_at, |at| at.max(issue.created_at));
-        shown.closed_at = decided.filter(|_| !is_open);
+        shown.closed_at = decided.filter(|_| !is_open && !is_backfilled);
         shown.comments_count = beside.comments;
         shown.version = issue.record.cid().to_owned();
         shown.url = match number {

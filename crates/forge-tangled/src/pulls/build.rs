@@ -51,7 +51,9 @@ impl Tangled {
             .or_else(|| decided.and_then(|s| s.state))
             .unwrap_or(PrState::Open);
         let decided = decided.filter(|s| s.state == Some(state));
-        let ended_at = decided.filter(|_| state != PrState::Open).map(|s| s.at);
+        let ended_at = decided
+            .filter(|s| state != PrState::Open && !s.is_backfilled(&pull.record, pull.created_at))
+            .map(|s| s.at);
         let merged_by = match decided {
             Some(s) if state == PrState::Merged => {
                 let by = self.actor(&s.author).await;

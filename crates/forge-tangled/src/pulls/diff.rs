@@ -37,7 +37,7 @@ impl Tangled {
         }
         let newest = located.pull.rounds.len().saturating_sub(1);
         let patch = self
-            .latest_patch(&located.repository, &located.pull)
+            .latest_shown_patch(&located.repository, &located.pull)
             .await?;
         self.diff_of_patch(located, newest, &patch, req).await
     }
@@ -55,7 +55,10 @@ impl Tangled {
                 let why = "this round is a plain diff without commits: it was not made by git format-patch";
                 (patch.raw.clone(), vec![Warning::new(why)])
             }
-            DiffFormat::Patch => (patch.raw.clone(), Vec::new()),
+            DiffFormat::Patch => {
+                let doubt = doubt_warning("this round", patch);
+                (patch.raw.clone(), doubt.into_iter().collect())
+            }
             DiffFormat::Diff => {
                 let (diff, warning) = self.net_diff(located, patch).await;
                 (diff, warning.into_iter().collect())
@@ -83,8 +86,12 @@ impl Tangled {
         located: &LocatedPull,
         patch: &Patch,
     ) -> (Vec<u8>, Option<Warning>) {
-        if let Some(warning) = unseen_changes("this round", patch) {
-            return (patch.diff(), Some(warning));
+        let unseen = unseen_changes("this round", patch);
+        if let Some(combined) = patch.combined_diff() {
+            return (combined, unseen);
+        }
+        if unseen.is_some() {
+            return (patch.diff(), unseen);
         }
         if patch.mails.len() < 2 {
             return (patch.diff(), None);
@@ -96,6 +103,7 @@ impl Tangled {
             Era::Org10 => {
                 Some("no method of a Tangled 1.0 knot is known that builds a combined diff")
             }
+            _ if patch.range.is_some() => Some("the knot sent no combined diff of them"),
             _ => (located.pull.fork(&located.repository))
                 .map(|_| "a fork's knot is not trusted to build the combined diff"),
         };
@@ -176,7 +184,7 @@ impl Tangled {
     pub(crate) async fn files_of(&self, pr: &PrId, req: PageReq) -> Result<Page<FileChange>> {
         let located = self.locate(pr).await?;
         let patch = self
-            .latest_patch(&located.repository, &located.pull)
+            .latest_shown_patch(&located.repository, &located.pull)
             .await?;
         let (diff, warning) = self.net_diff(&located, &patch).await;
         let mut page = page::of(
@@ -194,7 +202,7 @@ impl Tangled {
     pub(crate) async fn commits_of(&self, pr: &PrId, req: PageReq) -> Result<Page<Commit>> {
         let located = self.locate(pr).await?;
         let patch = self
-            .latest_patch(&located.repository, &located.pull)
+            .latest_shown_patch(&located.repository, &located.pull)
             .await?;
         let mut page = page::of(
             "tangled-commits",
@@ -202,6 +210,7 @@ impl Tangled {
             patch.commits(),
             &req,
         )?;
+        page.warnings.extend(doubt_warning("this round", &patch));
         page.warnings.extend(located.repository.doubt());
         Ok(page)
     }
@@ -210,10 +219,23 @@ impl Tangled {
 /// Returns a warning if the diffs of a round may not show all its changes. `name` stands for the
 /// round in the warning.
 pub(super) fn unseen_changes(name: &str, patch: &Patch) -> Option<Warning> {
+    let doubt = doubt_warning(name, patch);
+    if doubt.is_some() {
+        return doubt;
+    }
     let why = patch.fault()?;
     Some(Warning::new(format!(
         "forge does not merge {name}: git may apply other changes than the ones shown, because the \
          patch {why}"
+    )))
+}
+
+/// Returns a warning if a server may have shown other changes than those between the two commits of
+/// a version.
+pub(super) fn doubt_warning(name: &str, patch: &Patch) -> Option<Warning> {
+    let doubt = patch.doubt()?;
+    Some(Warning::new(format!(
+        "the changes of {name} are not proved: {doubt}"
     )))
 }
 

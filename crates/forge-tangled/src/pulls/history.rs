@@ -25,10 +25,12 @@ impl Tangled {
             (Vec::new(), vec![Warning::new(why)])
         } else {
             let accounts = self.known_accounts(repository, Some(pull.author()));
-            let found = self
+            let mut found = self
                 .about(&related_records::statuses(names), uri, accounts)
-                .await?;
-            let writers = self.writers(repository).await;
+                .await;
+            let mut writers = self.writers(repository).await;
+            self.confirm_states(&mut found, &mut writers).await;
+            let found = found?;
             let mut warnings = found.warnings;
             warnings.extend(writers.doubt.clone());
             warnings.extend(malformed::malformed_warnings(&found.value, |r| {
@@ -61,7 +63,8 @@ impl Tangled {
             let actor = self.actor(&status.author).await;
             let mut event = StatusEvent::new(&status.uri, kind, actor, status.at);
             event.authority = Some(status.authority.map_or("none", |a| a.word()).to_owned());
-            event.detail = detail(status, kind);
+            let is_backfilled = status.is_backfilled(&pull.record, pull.created_at);
+            event.detail = detail(status, kind, is_backfilled);
             events.push(event);
         }
         events.sort_by_key(|e| e.created_at);
@@ -102,8 +105,16 @@ pub(crate) fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     kind
 }
 
-pub(crate) fn detail(status: &Status, kind: StatusEventKind) -> Option<String> {
+/// Returns the text of an event for a status. A backfilled status has the time of its subject.
+pub(crate) fn detail(
+    status: &Status,
+    kind: StatusEventKind,
+    is_backfilled: bool,
+) -> Option<String> {
     let mut said = Vec::new();
+    if is_backfilled {
+        said.push("written later; when it happened is unknown".to_owned());
+    }
     if kind == StatusEventKind::Edited {
         let token = forge_core::text::one_line(&status.token);
         said.push(format!("the status '{token}', which changes nothing"));

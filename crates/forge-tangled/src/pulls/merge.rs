@@ -21,6 +21,7 @@ use super::{
     record::TangledPull,
     state::EffectiveState,
     status::Status,
+    versions::refuse_version,
     view::LocatedPull,
 };
 use crate::{
@@ -91,6 +92,7 @@ impl Tangled {
             .await?;
         self.require_parent_merged(&located).await?;
         self.refuse_contradiction(&located).await?;
+        refuse_version(pull)?;
         let patch = self.latest_patch(repository, pull).await?;
         check_expected_head(
             &pull.record.uri,
@@ -118,8 +120,9 @@ impl Tangled {
         };
         // Some changes apply twice. So the branch may have the changes already, even if the patch
         // still applies.
-        let (checked, landed) =
-            future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
+        let looked = future::try_join(check, self.landed_before(&located, &patch, &before, req));
+        let (looked, stacked) = future::join(looked, self.merged_into_head_warning(&located)).await;
+        let (checked, landed) = looked?;
         let doubt = match landed {
             // An earlier merge succeeded, but its status record was not written.
             MergeDetection::Yes => {
@@ -167,8 +170,11 @@ impl Tangled {
         let after = self
             .landed(&located, &patch, &before, req, expected, merged)
             .await?;
-        self.record_merge(&located, &after, req, standing, false)
-            .await
+        let mut outcome = self
+            .record_merge(&located, &after, req, standing, false)
+            .await?;
+        outcome.warnings.extend(stacked);
+        Ok(outcome)
     }
 
     /// Fails if the record of the pull request has changed since it was read.

@@ -22,6 +22,7 @@ mod resubmit;
 mod rounds;
 mod stack;
 pub(crate) mod state;
+mod state_setter;
 pub(crate) mod status;
 pub(crate) mod unindexed_lists;
 mod versions;

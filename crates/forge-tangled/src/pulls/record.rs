@@ -14,7 +14,7 @@ pub(crate) enum Content {
     Blob(String),
     /// The patch itself (until the end of 2025), and the CID of its bytes.
     Text { patch: String, cid: String },
-    /// Two commits on the knot (Tangled 1.0), in hex.
+    /// Two commits on the knot (versions, and rounds of Tangled 1.0), in hex.
     Commits { base: String, head: String },
     /// The record names no content.
     Missing,
@@ -25,6 +25,16 @@ pub(crate) enum Content {
 pub(crate) struct Round {
     pub created_at: Option<Timestamp>,
     pub content: Content,
+}
+
+impl Round {
+    /// Returns the last commit, if the record of the round names it.
+    pub fn head(&self) -> Option<&str> {
+        match &self.content {
+            Content::Commits { head, .. } => Some(head),
+            Content::Blob(_) | Content::Text { .. } | Content::Missing => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -40,14 +50,14 @@ pub(crate) struct TangledPull {
     pub head: String,
     /// The repository of the head branch, if the record names it: a DID or an at-uri.
     pub source: Option<String>,
-    /// The head commit that the record names, in full hex.
+    /// The head commit that the record names, in full hex: that of the newest version, if the
+    /// record has versions.
     pub source_sha: Option<String>,
     /// The at-uri of the pull request on which this one builds.
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
-    /// True if the rounds come from `versions`, a field that exists since August 2026. What a
-    /// version contains was never observed.
+    /// True if the rounds come from `versions`, a field that exists since August 2026.
     pub has_versions: bool,
     /// Warnings about data outside of the record that could not be read.
     pub warnings: Vec<Warning>,
@@ -90,6 +100,9 @@ impl TangledPull {
         let created_at = record
             .created_at(&fields.created_at)
             .ok_or_else(|| broken("it has no time"))?;
+        let rounds = rounds(value, fields);
+        let head_of_version = rounds.last().and_then(Round::head).map(str::to_owned);
+        let recorded_sha = of_source(&fields.source_sha).filter(|sha| is_full_oid(sha));
         Ok(Self {
             author: uri.authority.clone(),
             title,
@@ -98,10 +111,10 @@ impl TangledPull {
             base,
             head: of_source(&fields.source_branch).unwrap_or_default(),
             source,
-            source_sha: of_source(&fields.source_sha).filter(|sha| is_full_oid(sha)),
+            source_sha: head_of_version.or(recorded_sha),
             depends_on: text(&[&fields.depends_on]),
             created_at,
-            rounds: rounds(value, fields),
+            rounds,
             has_versions: has_versions(value, fields),
             warnings: Vec::new(),
             uri,
@@ -116,6 +129,14 @@ impl TangledPull {
     /// Returns the newest round and its number.
     pub fn latest(&self) -> Option<(usize, &Round)> {
         self.rounds.iter().enumerate().next_back()
+    }
+
+    /// Returns true if the newest round is a version: two commits on the knot.
+    pub fn ends_with_version(&self) -> bool {
+        self.has_versions
+            && self
+                .latest()
+                .is_some_and(|(_, round)| round.head().is_some())
     }
 
     /// Returns the id of the changes of a round: the CID of its patch.
@@ -148,12 +169,13 @@ impl TangledPull {
 }
 
 fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
-    let listed = match has_versions(value, fields) {
-        true => find_non_empty_list(value, &fields.versions),
-        false => find_non_empty_list(value, &fields.rounds),
+    let (list, read): (_, fn(&Value, &ShFields) -> Round) = if has_versions(value, fields) {
+        (&fields.versions, version)
+    } else {
+        (&fields.rounds, round)
     };
-    if let Some(rounds) = listed {
-        return rounds.iter().map(|value| round(value, fields)).collect();
+    if let Some(rounds) = find_non_empty_list(value, list) {
+        return rounds.iter().map(|value| read(value, fields)).collect();
     }
     let content = match (value.field(&fields.patch_blob), value.field(&fields.patch)) {
         (Some(blob), _) => blob_content(blob),
@@ -193,6 +215,20 @@ pub(super) fn round(value: &Value, fields: &ShFields) -> Round {
             .field(&fields.patch_blob)
             .map_or(Content::Missing, blob_content),
     }
+}
+
+/// Reads an entry of the list of versions: two commits, or a patch as in a round. If there are both,
+/// the commits count, because the web shows the changes between them.
+fn version(value: &Value, fields: &ShFields) -> Round {
+    let commit = |name: &str| {
+        let oid = value.get(name).and_then(Value::as_str);
+        oid.filter(|oid| is_full_oid(oid)).map(str::to_owned)
+    };
+    let mut version = round(value, fields);
+    if let (Some(base), Some(head)) = (commit(&fields.version_base), commit(&fields.version_head)) {
+        version.content = Content::Commits { base, head };
+    }
+    version
 }
 
 fn blob_content(blob: &Value) -> Content {
@@ -267,6 +303,23 @@ mod tests {
             [Content::Blob(cid::of_blob(b"b1")), Content::Missing]
         );
         assert!(versions(old.clone(), new).0);
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        let pair = json!({"base": a, "head": b, "createdAt": "2026-09-30T11:59:19.791Z"});
+        let mut with_patch = pair.clone();
+        with_patch["patchBlob"] = blob("b1");
+        let short = json!({"base": a, "head": "b"});
+        let (_, found) = versions(
+            json!([]),
+            json!([pair, with_patch, short, {"base": null, "head": b}]),
+        );
+        assert!(found[0].created_at.is_some());
+        let found: Vec<Content> = found.into_iter().map(|round| round.content).collect();
+        let (base, head) = (a, b);
+        let commits = Content::Commits { base, head };
+        assert_eq!(
+            found,
+            [commits.clone(), commits, Content::Missing, Content::Missing]
+        );
         assert!(versions(json!([]), json!([])).0);
         let (is_new, found) = versions(old, json!([]));
         assert_eq!((is_new, found.len()), (false, 1));

@@ -14,6 +14,7 @@ use super::{
     merge_detection::MergeDetection,
     record::TangledPull,
     state::EffectiveState,
+    versions::NO_VERSION_METHOD,
     view::LocatedPull,
 };
 use crate::{
@@ -261,8 +262,8 @@ impl Tangled {
 
 /// Refuses another round if the record stores its rounds in the field `versions`.
 ///
-/// The format of a version was never observed, so none can be written. An entry in the older field
-/// for rounds does not fit such a record.
+/// How a version is added was never recorded: its commits have to be kept on the knot. An entry in
+/// the older field for rounds does not fit such a record.
 fn check_takes_rounds(pull: &TangledPull) -> Result<()> {
     if !pull.has_versions {
         return Ok(());
@@ -270,7 +271,7 @@ fn check_takes_rounds(pull: &TangledPull) -> Result<()> {
     let uri = &pull.record.uri;
     Err(Error::unsupported(
         Capability::PrResubmit,
-        &format!("{uri} has versions instead of rounds, and the format of a version is not known"),
+        &format!("{uri} has versions instead of rounds, and {NO_VERSION_METHOD}"),
         Hint::new("submit the round on the web, or open another pull request")
             .with_action(Action::op(Op::PrCreate)),
     ))

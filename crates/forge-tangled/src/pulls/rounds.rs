@@ -38,13 +38,23 @@ impl Tangled {
     /// [`forge_core::PullRequests::diff`].
     pub async fn round(&self, pr: &PrId, round: usize) -> Result<Vec<u8>> {
         let located = self.locate(pr).await?;
-        Ok(self.patch_of_round(&located, round).await?.raw.clone())
+        let patch = self.patch_of_round(&located, round).await?;
+        match patch.doubt() {
+            None => Ok(patch.raw.clone()),
+            Some(doubt) => {
+                let message = format!("the changes of round {round} are not proved: {doubt}");
+                Err(Error::new(ErrorKind::Protocol, message))
+            }
+        }
     }
 
     async fn patch_of_round(&self, located: &LocatedPull, round: usize) -> Result<Arc<Patch>> {
         let pull = &located.pull;
         match pull.rounds.get(round) {
-            Some(found) => self.patch_of(&located.repository, pull, round, found).await,
+            Some(found) => {
+                self.shown_patch_of(&located.repository, pull, round, found)
+                    .await
+            }
             None => Err(Error::new(
                 ErrorKind::NotFound { what: Noun::Other },
                 format!("{} has no round {round}", pull.record.uri),

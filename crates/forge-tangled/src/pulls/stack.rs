@@ -7,24 +7,34 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     Action, Arg, AtUri, Call, Error, ErrorKind, Hint, Param, PrId, PrKey, Precondition, Result,
-    model::{PrState, SubjectKind},
+    Warning,
+    model::{BranchClaim, PrState, SubjectKind},
+    text::one_line,
 };
 
 use super::{
+    head_claims::branch_claim,
     merge_claim::{CALLED_MERGED, find_merge_claim},
     merge_detection::MergeDetection,
+    record::TangledPull,
     state::EffectiveState,
     view::LocatedPull,
 };
 use crate::{
-    Tangled,
+    Era, Tangled,
     hints::{AS_PATCH, merge},
+    index_pager::{IndexPager, Item, SCAN},
     repository::TangledRepository,
     xrpc_error,
 };
 
 /// Maximum height of a stack.
 const HIGHEST: usize = 50;
+/// Maximum number of open pull requests that are compared with a base branch.
+const MAX_COMPARED: u64 = 1_000;
+/// Usual names of default branches. A pull request to the default branch is in no stack, and these
+/// names save a request.
+const DEFAULT_NAMES: [&str; 2] = ["main", "master"];
 
 impl Tangled {
     /// Returns the unmerged pull requests below a pull request in its stack, the lowest first.
@@ -115,6 +125,58 @@ impl Tangled {
             return Ok(false);
         }
         Ok(self.landed_as_titled(located, said).await? != MergeDetection::Yes)
+    }
+
+    /// Finds the open pull request whose head branch is the base branch of `pull`. The record of
+    /// `pull` does not say that it builds on that one.
+    ///
+    /// Anybody can write a record that names a branch, so the author must be able to push it. What
+    /// the index calls open is not verified: the result is shown, and refuses nothing.
+    pub(super) async fn find_pull_of_base(
+        &self,
+        repository: &TangledRepository,
+        pull: &TangledPull,
+    ) -> Result<Option<String>> {
+        if repository.era == Era::Org10 || DEFAULT_NAMES.contains(&pull.base.as_str()) {
+            return Ok(None);
+        }
+        let names = &self.settings.dialects;
+        let (method, of) = (&names.methods.index.list_pulls, &names.inputs.index);
+        let params = vec![
+            (&*of.subject, repository.target()),
+            (&*of.wanted_status, &*of.state_open),
+        ];
+        let writers = self.writers(repository).await;
+        let mut walk = IndexPager::new(self.index(), (method, of), params, None, SCAN);
+        while walk.scanned() < MAX_COMPARED
+            && let Some(row) = walk.next().await?
+        {
+            let item = Item::parse(row, "pull request", of);
+            let other = item.and_then(|item| TangledPull::parse(item.record, self.fields()));
+            let is_below = other.as_ref().is_ok_and(|other| {
+                other.head == pull.base
+                    && other.record.uri != pull.record.uri
+                    && branch_claim(repository, other, &writers) == BranchClaim::Proven
+            });
+            if let (true, Ok(other)) = (is_below, other) {
+                let default = self.default_branch(repository).await?;
+                let is_default = default.is_some_and(|default| default.name == pull.base);
+                return Ok((!is_default).then_some(other.record.uri));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the warning for a merge into the head branch of another open pull request.
+    pub(super) async fn merged_into_head_warning(&self, located: &LocatedPull) -> Option<Warning> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        let below = self.find_pull_of_base(repository, pull).await.ok()??;
+        let base = one_line(&pull.base);
+        let message = format!(
+            "it was merged into '{base}', which is the head branch of the open pull request {below}"
+        );
+        let hint = Hint::new("merge that one too, or its changes are not where it leads");
+        Some(Warning::new(message).with_hint(hint.with_action(merge(&below))))
     }
 
     /// Fails if a pull request below in the stack is still to be merged. A knot merges only one

@@ -13,7 +13,7 @@ use super::{
     merge_detection::MergeDetection,
     record::TangledPull,
     status::{self, Status, Words},
-    view::LocatedPull,
+    view::{LocatedPull, unread},
 };
 use crate::{
     Era, Tangled, comments,
@@ -113,12 +113,13 @@ impl Tangled {
         (uri, author): (&str, &str),
     ) -> Result<Vec<Status>> {
         let accounts = self.known_accounts(repository, Some(author)).await;
-        let (found, [fresh]) = future::join(
+        let (mut found, [fresh]) = future::join(
             self.about(kind, uri, future::ready(accounts.clone())),
             self.fresh([kind], uri, &accounts),
         )
         .await;
-        let writers = self.writers(repository).await;
+        let mut writers = self.writers(repository).await;
+        self.confirm_states(&mut found, &mut writers).await;
         let all = fresh.overlay(found?.value);
         Ok(status::read_as(words, all, uri, author, &writers))
     }
@@ -140,7 +141,8 @@ impl Tangled {
     /// Returns the status records about the record `uri` that decide a write, oldest first.
     ///
     /// They are read in full from the servers of the accounts that may set the state. The index is
-    /// not asked: it can lie, and it can lack records.
+    /// not asked: it can lie, and it can lack records. It is asked for the keys of the statuses of
+    /// Tangled's own account alone, because that account has too many records.
     ///
     /// # Errors
     /// `precondition_failed` if the records of one of these accounts could not all be read. The
@@ -152,10 +154,33 @@ impl Tangled {
         words: Words<'_>,
         (uri, author): (&str, &str),
     ) -> Result<Vec<Status>> {
-        let accounts = self.known_accounts(repository, Some(author)).await;
+        let mut accounts = self.known_accounts(repository, Some(author)).await;
+        let setter = self.settings.state_setter();
+        accounts.retain(|account| setter != Some(account.as_str()));
         let about = |record: &Record| kind.subject(record) == Some(uri);
         let collection = [kind.collection.as_str()];
-        let [found] = self.list_in_accounts(collection, &accounts, about).await;
+        let of_setter = async {
+            match setter {
+                Some(setter) => self.states_of_setter(setter, kind, uri).await,
+                None => Ok(Vec::new()),
+            }
+        };
+        let ([mut found], of_setter) = future::join(
+            self.list_in_accounts(collection, &accounts, about),
+            of_setter,
+        )
+        .await;
+        let mut writers = self.writers(repository).await;
+        match of_setter {
+            Ok(states) => {
+                let confirmed = states.iter().map(|record| record.uri.clone());
+                writers.confirmed_states.extend(confirmed);
+                found.records.extend(states);
+            }
+            Err(e) => found
+                .warnings
+                .push(unread("the states of Tangled's own account", &e)),
+        }
         if let Some(unread) = found.warnings.first() {
             if call::time_left().is_some_and(|left| left.is_zero()) {
                 // The deadline ends the call, with its own error.
@@ -163,7 +188,6 @@ impl Tangled {
             }
             return Err(unknown_state_error(uri, unread));
         }
-        let writers = self.writers(repository).await;
         Ok(status::read_as(words, found.records, uri, author, &writers))
     }
 
@@ -188,8 +212,10 @@ impl Tangled {
         comment: Op,
     ) -> Result<()> {
         let viewer = self.session.viewer().await?;
+        let did = viewer.identity.did.as_str();
         let writers = self.writers(repository).await;
-        if writers.authority(&viewer.identity.did, author).is_some() {
+        let is_setter = self.settings.state_setter() == Some(did);
+        if is_setter || writers.authority(did, author).is_some() {
             return Ok(());
         }
         let told = format!(

@@ -1,8 +1,8 @@
 //! Computes the state of a pull request or an issue from its status records.
 //!
 //! Every account can write a status record about a pull request or an issue. Only the records of
-//! the author, of the repository's owner and of its collaborators count (tangled's ingester,
-//! `authorizeStateRecord`). The newest of these records decides. Among records of the same time,
+//! the author, of the repository's owner, of its collaborators and, for the index of tangled.org,
+//! of Tangled's own account count (tangled's ingester, `authorizeStateRecord`). The newest of these records decides. Among records of the same time,
 //! the one with the greater at-uri decides (`stateWinner`).
 
 use std::{borrow::Cow, collections::BTreeSet};
@@ -26,6 +26,8 @@ pub(crate) enum Authority {
     Author,
     Owner,
     Collaborator,
+    /// Tangled's own account, which may set states and nothing else.
+    Tangled,
 }
 
 impl Authority {
@@ -34,6 +36,7 @@ impl Authority {
             Self::Author => "author",
             Self::Owner => "owner",
             Self::Collaborator => "collaborator",
+            Self::Tangled => "Tangled's own account",
         }
     }
 }
@@ -54,6 +57,15 @@ pub(crate) struct Status {
     pub authority: Option<Authority>,
 }
 
+impl Status {
+    /// Returns true for a state that was written later, with the key and the time of its subject.
+    /// The time of the change is unknown.
+    pub fn is_backfilled(&self, subject: &Record, created_at: Timestamp) -> bool {
+        self.uri.rsplit('/').next() == Some(subject.rkey())
+            && self.claimed.unix() == created_at.unix()
+    }
+}
+
 /// Accounts that may set the state and the labels of a repository's pull requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Writers {
@@ -61,6 +73,8 @@ pub(crate) struct Writers {
     pub collaborators: BTreeSet<String>,
     /// Warning if the list of collaborators may be incomplete.
     pub doubt: Option<Warning>,
+    /// At-uris of states that Tangled's own account has set, as its own server has confirmed.
+    pub confirmed_states: BTreeSet<String>,
 }
 
 impl Writers {
@@ -68,7 +82,7 @@ impl Writers {
         Self {
             owner: repository.owner.did.clone(),
             collaborators: collaborators.clone(),
-            doubt: None,
+            ..Self::default()
         }
     }
 
@@ -107,6 +121,13 @@ impl Writers {
         } else {
             self.doubt.is_none().then_some("NONE")
         }
+    }
+
+    /// Returns the role that lets the author of a state record set the state.
+    fn state_authority(&self, record: &Record, subject_author: &str) -> Option<Authority> {
+        let role = self.authority(record.author(), subject_author);
+        let is_confirmed = self.confirmed_states.contains(&record.uri);
+        role.or(is_confirmed.then_some(Authority::Tangled))
     }
 
     pub fn authority(&self, did: &str, pull_author: &str) -> Option<Authority> {
@@ -249,7 +270,7 @@ fn read_at(
                 token,
                 at: made_at(&r, claimed, now)?,
                 claimed,
-                authority: writers.authority(r.author(), author),
+                authority: writers.state_authority(&r, author),
                 author: r.author().to_owned(),
                 uri: r.uri,
             })
@@ -353,7 +374,7 @@ mod tests {
         let writers = Writers {
             owner: "did:plc:owner".into(),
             collaborators: BTreeSet::from(["did:plc:collab".to_owned()]),
-            doubt: None,
+            ..Writers::default()
         };
         let dialects = Dialects::default();
         let of = (PULL, "did:plc:author");

@@ -4,20 +4,21 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Action, Arg, AtUri, Capability, Error, Hint, Noun, Param, PrId, PrKey, Precondition, Result,
-    Warning,
-    model::{MergeState, Mergeability, PrFields, PrState, PullRequest},
+    Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Noun, Param, PrId, PrKey, Precondition,
+    Result, Warning,
+    model::{ChecksReport, MergeState, Mergeability, PrFields, PrState, PullRequest},
 };
 use futures::future;
 
 use super::{
     build::PullFacts,
+    diff::doubt_warning,
     list::knot_name,
     merge::as_text,
     merge_claim::find_merge_claim,
     record::{Content, Round, TangledPull},
     status,
-    versions::find_contradiction,
+    versions::{find_contradiction, unmerged_version_warning},
 };
 use crate::{
     Era, Tangled, checks, comments,
@@ -156,10 +157,17 @@ impl Tangled {
                     false => None,
                 }
             };
-            let (checks, ingestion) = future::join(checks, ingestion).await;
-            Ok::<_, Error>((pull, checks, ingestion))
+            let below = async {
+                if wants(PrFields::DEPENDS_ON) && pull.depends_on.is_none() {
+                    self.find_pull_of_base(&repository, &pull).await
+                } else {
+                    Ok(None)
+                }
+            };
+            let (checks, ingestion, below) = future::join3(checks, ingestion, below).await;
+            Ok::<_, Error>((pull, checks, ingestion, below))
         };
-        let ((pull, checks, ingestion), said) = future::try_join(pull, said).await?;
+        let ((pull, checks, ingestion, below), said) = future::try_join(pull, said).await?;
         let located = LocatedPull {
             repository,
             pull,
@@ -180,11 +188,16 @@ impl Tangled {
             self.verify_merge_claim(&located, said, &mut view).await;
         }
         view.ingestion = ingestion;
-        match checks {
-            Some(Ok(report)) => view.checks = Some(report),
-            Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
-            None => {}
+        match below {
+            Ok(below) if view.state == PrState::Open && view.depends_on.is_none() => {
+                view.depends_on = below.map(PrKey::Record);
+            }
+            Ok(_) => {}
+            Err(e) => view
+                .warnings
+                .push(unread("the pull request below", &e).of_section("depends_on")),
         }
+        add_checks(&mut view, checks);
         Ok(view)
     }
 
@@ -261,13 +274,14 @@ impl Tangled {
             }
             self.label_ops_about(repository, &text).await
         };
-        let (statuses, comments, operations, writers) = future::join4(
+        let (mut statuses, comments, operations, mut writers) = future::join4(
             self.about(&status_kind, &text, accounts()),
             self.about(&comment_kind, &text, accounts()),
             labels,
             self.writers(repository),
         )
         .await;
+        self.confirm_states(&mut statuses, &mut writers).await;
         PullRecords {
             statuses,
             comments,
@@ -343,6 +357,9 @@ impl Tangled {
             warnings,
         };
         let mut view = self.build(repository, pull, beside).await;
+        if view.state == PrState::Open {
+            view.warnings.extend(unmerged_version_warning(pull));
+        }
         if fields.contains(PrFields::COMMENTS) {
             view.comments = Some(self.comment_models(repository, &comments).await);
         }
@@ -379,15 +396,25 @@ impl Tangled {
 
     /// Reads a pull request of Tangled 1.0, where all records are in one account.
     async fn view_ticket(&self, located: &LocatedPull, fields: PrFields) -> Result<PullRequest> {
-        let (talk, patch) = future::join(
+        let checks = async {
+            if fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW) {
+                self.checks_section(&located.repository, &located.pull)
+                    .await
+            } else {
+                None
+            }
+        };
+        let (talk, patch, checks) = future::join3(
             self.all_ticket_comments(&located.repository),
             self.patch_for_view(&located.repository, &located.pull),
+            checks,
         )
         .await;
         let mut view = self
             .view_ticket_with(located, talk.as_ref(), patch, fields)
             .await?;
         view.warnings.extend(located.repository.doubt());
+        add_checks(&mut view, checks);
         Ok(view)
     }
 
@@ -487,6 +514,10 @@ impl Tangled {
         }
         if fields.contains(PrFields::COMMITS) {
             view.commits = Some(patch.commits());
+            match doubt_warning("this round", patch) {
+                Some(doubt) if !view.warnings.contains(&doubt) => view.warnings.push(doubt),
+                _ => {}
+            }
         }
         let checked = located.repository.era != Era::Org10 && view.state == PrState::Open;
         if fields.contains(PrFields::MERGEABILITY) && checked {
@@ -539,7 +570,7 @@ impl Tangled {
         pull: &TangledPull,
         window: &PartWindow,
     ) -> Result<Arc<Patch>> {
-        let patch = self.latest_patch(repository, pull);
+        let patch = self.latest_shown_patch(repository, pull);
         match pull.latest().map(|(_, round)| &round.content) {
             Some(Content::Blob(_)) => {
                 let author = pull.author();
@@ -567,7 +598,14 @@ impl Tangled {
                 // changes for the same commit ids.
                 let of = repository.target();
                 let cell = self.patches.cell(&format!("{of} {base} {head}"));
-                let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
+                let patch = cell.get_or_try_init(|| async {
+                    match repository.era {
+                        Era::Org10 => self.commits_as_patch(repository, base, head).await,
+                        Era::Sh2025 | Era::Sh2026 => {
+                            self.read_version(repository, base, head).await
+                        }
+                    }
+                });
                 let patch = patch.await.cloned();
                 self.patches.shed();
                 return patch;
@@ -614,6 +652,10 @@ impl Tangled {
         let LocatedPull {
             repository, pull, ..
         } = located;
+        if let Some(doubt) = patch.doubt() {
+            let message = format!("the changes are not proved: {doubt}");
+            return Err(Error::new(ErrorKind::Protocol, message));
+        }
         let below = self.open_below(located).await?;
         let mut series = String::new();
         for below in &below {
@@ -630,7 +672,9 @@ impl Tangled {
             Checked::Clean if self.is_draft(&pull.title) => {
                 (MergeState::Mergeable, "DRAFT", Vec::new())
             }
-            Checked::Clean if !below.is_empty() => (MergeState::Mergeable, "BLOCKED", Vec::new()),
+            Checked::Clean if !below.is_empty() || pull.ends_with_version() => {
+                (MergeState::Mergeable, "BLOCKED", Vec::new())
+            }
             Checked::Clean => (MergeState::Mergeable, "CLEAN", Vec::new()),
             Checked::Conflicts(files) => (MergeState::Conflicting, "DIRTY", files),
             Checked::Unknown(why) => {
@@ -643,6 +687,15 @@ impl Tangled {
         mergeability.head_oid = patch.head().unwrap_or_default().to_owned();
         mergeability.base_oid = branch.map(|b| b.hash).unwrap_or_default();
         Ok(mergeability)
+    }
+}
+
+/// Adds the checks to a view, or the warning that they could not be read.
+fn add_checks(view: &mut PullRequest, checks: Option<Result<ChecksReport>>) {
+    match checks {
+        Some(Ok(report)) => view.checks = Some(report),
+        Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
+        None => {}
     }
 }
 
@@ -680,9 +733,7 @@ fn no_patch(pull: &TangledPull, number: usize) -> Error {
     let uri = &pull.record.uri;
     let (what, hint) = match pull.has_versions {
         true => (
-            format!(
-                "version {number} of {uri} has no patch, and forge cannot read its other content"
-            ),
+            format!("version {number} of {uri} has neither a patch nor two full commit ids"),
             Hint::new("look at the changes on the web, or fetch the head branch with git"),
         ),
         false => (
@@ -690,5 +741,5 @@ fn no_patch(pull: &TangledPull, number: usize) -> Error {
             another_round_hint(uri),
         ),
     };
-    Error::new(forge_core::ErrorKind::Protocol, what).with_hint(hint)
+    Error::new(ErrorKind::Protocol, what).with_hint(hint)
 }

@@ -1,8 +1,8 @@
 //! Checks: the pipelines that the repository's spindle has run.
 
 use forge_core::{
-    ErrorKind, PageReq, Repo,
-    model::{CheckRollup, CheckStatus, PrFields, PullQuery, PullRequest},
+    Checks, ErrorKind, PageReq, PullRequests, Repo,
+    model::{CheckRollup, CheckStatus, CreatePull, PrFields, PullQuery, PullRequest},
 };
 use forge_tangled_world::{Fault, SpindleDouble};
 use serde_json::json;
@@ -186,5 +186,59 @@ async fn checks_of_all_list_rows_are_requested_once() {
     for row in &page.items {
         assert!(row.checks.is_none());
         assert!(row.warnings.iter().any(|w| w.section == Some("checks")));
+    }
+}
+
+/// In Tangled 1.0, the repository's manifest names the spindle.
+#[tokio::test]
+async fn checks_of_1_0_come_from_its_own_method() {
+    let stage = Stage::new();
+    let spindle = SpindleDouble::start().unwrap();
+    let (repo, id) = stage.repo_1_0();
+    let head = repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let host = spindle.host().authority();
+    let run = [("build.yml", "failed")];
+    spindle.run(&repo.did, &head, "push", &run);
+    let knot = stage.world.knot();
+    let manifest = |named: serde_json::Value| {
+        let manifest = json!({ "owner": stage.alice.did, "name": "new", "spindle": named });
+        knot.put_record(&repo.did, "org.tangled.repo.manifest", "self", manifest);
+    };
+    for named in [
+        host.clone(),
+        format!("did:web:{}", host.replace(':', "%3A")),
+    ] {
+        manifest(json!(named));
+        let report = forge.checks(&pr).await.unwrap();
+        assert_eq!(
+            (report.commit.as_str(), report.overall),
+            (&*head, CheckRollup::Failure)
+        );
+        let view = forge.view(&pr, PrFields::CHECKS).await.unwrap();
+        assert_eq!(view.checks.unwrap().checks[0].name, "build.yml");
+        let view = forge.view(&pr, PrFields::NONE).await.unwrap();
+        assert!(view.checks.is_none());
+    }
+    let host = spindle.host();
+    assert_eq!(host.count_of("org.tangled.ci.queryPipelines"), 4);
+    assert_eq!(host.count(), 4);
+    // The name of the field is known from prose alone, so its absence is not "no checks".
+    for named in [json!(null), json!(7), json!(" ")] {
+        manifest(named);
+        let e = forge.checks(&pr).await.unwrap_err();
+        assert_eq!(e.code(), "unsupported", "{e:?}");
+        assert!(
+            e.hint()
+                .unwrap()
+                .text()
+                .contains("dialect.manifest_spindle")
+        );
+        let view = forge.view(&pr, PrFields::CHECKS).await.unwrap();
+        assert!(view.checks.is_none());
+        let unread = |w: &forge_core::Warning| w.section == Some("checks");
+        assert!(view.warnings.iter().any(unread), "{:?}", view.warnings);
     }
 }

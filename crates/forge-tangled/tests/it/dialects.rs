@@ -38,6 +38,8 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
             ("rounds.createdAt", "sh_field_created_at"),
             ("rounds.patchBlob", "sh_field_patch_blob"),
             ("versions", "sh_field_versions"),
+            ("versions.base", "sh_field_version_base"),
+            ("versions.head", "sh_field_version_head"),
             ("versions.createdAt", "sh_field_created_at"),
             ("versions.patchBlob", "sh_field_patch_blob"),
             ("mentions", "sh_field_mentions"),
@@ -161,7 +163,11 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
     ("org_repo", &[("repo", "field_declared")]),
     (
         "org_manifest",
-        &[("owner", "manifest_owner"), ("name", "manifest_name")],
+        &[
+            ("owner", "manifest_owner"),
+            ("name", "manifest_name"),
+            ("spindle", "manifest_spindle"),
+        ],
     ),
 ];
 
@@ -225,8 +231,8 @@ const QUERIES: &[Row] = &[
         "author",
         "index_field_author",
     ),
-    (&["spindle_pipelines"], "repo", "spindle_field_repo"),
-    (&["spindle_pipelines"], "commits", "spindle_field_commits"),
+    (PIPELINES, "repo", "spindle_field_repo"),
+    (PIPELINES, "commits", "spindle_field_commits"),
 ];
 
 /// Fields in the bodies of requests.
@@ -330,6 +336,7 @@ const ANSWERS: &[Row] = &[
         "combined_patch_raw",
         "knot_answer_combined_patch",
     ),
+    (&["knot_compare"], "merge_base", "knot_answer_compared_base"),
     (
         &["knot_merge_check"],
         "is_conflicted",
@@ -418,7 +425,7 @@ const ANSWERS: &[Row] = &[
 ];
 
 const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
-const PIPELINES: &[&str] = &["spindle_pipelines"];
+const PIPELINES: &[&str] = &["spindle_pipelines", "spindle_org_pipelines"];
 const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
 /// Replaces each protocol name, given by its key. Keys with equal names get equal new names.
@@ -472,9 +479,11 @@ fn renamed(stage: &Stage, spindle: &SpindleDouble) -> TangledSettings {
         names.word(ticket, "state", &usual[key], &others[key]);
     }
     for word in ["success", "failed", "timeout", "cancelled"] {
-        let answer = Place::Answer(usual["spindle_pipelines"].clone());
         let now = &others[&format!("spindle_answer_{word}")];
-        names.word(answer, WORKFLOW_STATUS, word, now);
+        for method in PIPELINES {
+            let answer = Place::Answer(usual[*method].clone());
+            names.word(answer, WORKFLOW_STATUS, word, now);
+        }
     }
     let lists = [
         ("index_list_pulls", "status"),

@@ -8,6 +8,7 @@
 )]
 
 mod applied;
+mod base_stacks;
 mod bounds;
 mod branch_names;
 mod branches;
@@ -31,6 +32,7 @@ mod kept;
 mod kill;
 mod links;
 mod lists_without_end;
+mod manifest_probe;
 mod merge;
 mod moved;
 mod null_fields;
@@ -46,6 +48,7 @@ mod sessions;
 mod shapes;
 mod silent_servers;
 mod stage;
+mod state_setter;
 mod ticket_claims;
 mod ticket_forks;
 mod ticket_ground;
@@ -54,5 +57,6 @@ mod ticket_merge;
 mod ticket_records;
 mod tickets;
 mod unfinished;
+mod versions;
 mod weeks;
 mod writes;

@@ -1,8 +1,8 @@
 //! Comments of 2025, which were records of two other collections.
 
 use forge_core::{
-    Issues, PullRequests, Reviews,
-    model::{CommentId, IssueFields, NewIssue, PrFields},
+    Issues, PageReq, PullRequests, Reviews,
+    model::{CommentId, IssueFields, NewIssue, PrFields, StatusEventKind},
 };
 use serde_json::json;
 
@@ -70,4 +70,58 @@ async fn edited_comment_of_2025_keeps_form() {
         let (_, record) = pds.record(&key).unwrap();
         assert_eq!(record["body"], "New", "{field}");
     }
+}
+
+/// Tangled has copied comments of 2025 to the collection of 2026 under the same record key.
+#[tokio::test]
+async fn copies_of_a_comment_are_one() {
+    let stage = Stage::new();
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let new = NewIssue::new("One", "");
+    let forge = stage.tangled(&stage.alice);
+    let issue = forge.create_issue(&stage.id(), &new).await.unwrap().value;
+    let pds = stage.world.pds();
+    let at = "2025-11-01T00:00:00Z";
+    for (field, uri) in [("pull", &pull.node_id), ("issue", &issue.node_id)] {
+        let older = format!("sh.tangled.repo.{field}.comment");
+        let mut old = json!({ "body": "Old", "createdAt": at });
+        old[field] = json!(uri);
+        let (cid, _) = pds.record(uri).unwrap();
+        let new = json!({
+            "$type": "sh.tangled.feed.comment", "createdAt": at,
+            "subject": { "uri": uri, "cid": cid },
+            "body": { "$type": "sh.tangled.markup.markdown", "text": "Edited" },
+        });
+        let key = "3lm3svl4pgh22";
+        pds.put(&stage.bob.did, &older, key, old.clone());
+        pds.put(&stage.bob.did, "sh.tangled.feed.comment", key, new);
+        // The comment of another account under the same key, and one without a copy.
+        pds.put(&stage.alice.did, &older, key, old.clone());
+        pds.put(&stage.bob.did, &older, "3lm3svl4pgh23", old);
+    }
+    let view = forge.view(&pull.id, PrFields::COMMENTS).await.unwrap();
+    assert_eq!(view.comments_count, 3);
+    let listed = forge.comments(&pull.id, PageReq::first(9)).await.unwrap();
+    let fields = IssueFields::COMMENTS;
+    let of_issue = forge.issue(&issue.id, &fields).await.unwrap();
+    assert_eq!(of_issue.comments_count, 3);
+    for comments in [
+        view.comments.unwrap(),
+        listed.items,
+        of_issue.comments.unwrap(),
+    ] {
+        let mut bodies: Vec<_> = comments.iter().map(|c| c.body.as_str()).collect();
+        bodies.sort_unstable();
+        assert_eq!(bodies, ["Edited", "Old", "Old"]);
+        let edited = comments.iter().find(|c| c.body == "Edited").unwrap();
+        assert!(
+            edited.id.contains("/sh.tangled.feed.comment/"),
+            "{}",
+            edited.id
+        );
+    }
+    let history = forge.issue_history(&issue.id, PageReq::first(9)).await;
+    let history = history.unwrap().items.into_iter();
+    let comments = history.filter(|it| it.kind == StatusEventKind::Commented);
+    assert_eq!(comments.count(), 3);
 }

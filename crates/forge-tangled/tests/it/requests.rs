@@ -38,8 +38,9 @@ const CREATE: &Costs = &[
     ),
     (
         "com.atproto.repo.getRecord",
-        3,
-        "the repository's list of labels, and the two that are in it",
+        4,
+        "the repository's list of labels, and the two that are in it; whether the repository has \
+         a manifest by now",
     ),
     ("sh.tangled.repo.branch", 2, "the tips of base and head"),
     ("sh.tangled.repo.compare", 1, "the patch"),
@@ -67,8 +68,9 @@ const CREATE: &Costs = &[
 const RESUBMIT: &Costs = &[
     (
         "com.atproto.repo.getRecord",
-        2,
-        "the pull request; and as it is when the round is added",
+        3,
+        "the pull request; and as it is when the round is added; whether the repository has a \
+         manifest by now",
     ),
     ("sh.tangled.repo.branch", 2, "the tips of base and head"),
     ("sh.tangled.repo.compare", 1, "the patch"),
@@ -231,10 +233,11 @@ async fn file_edits_add_a_request_per_path() {
         ("sh.tangled.repo.tree", 2),
         ("sh.tangled.repo.blob", 2),
         ("sh.tangled.repo.mergeCheck", 1),
+        ("com.atproto.repo.getRecord", 1),
     ] {
         assert_eq!(knot.count_of(method), count, "{method}");
     }
-    assert_eq!(knot.count(), 6);
+    assert_eq!(knot.count(), 7);
 }
 
 #[tokio::test]

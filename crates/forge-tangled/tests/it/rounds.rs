@@ -108,7 +108,8 @@ async fn versions_are_read_as_rounds_and_preserved() {
     let mut first = record["rounds"][0].clone();
     first["commit"] = json!({"oid": stage.repo.git.oid("topic")});
     record["rounds"] = json!([]);
-    record["versions"] = json!([first, {"commit": {"oid": stage.repo.git.oid("topic")}}]);
+    let last = json!({ "createdAt": "2026-09-01T00:00:00Z", "base": "main" });
+    record["versions"] = json!([first, last]);
     pds.put(&uri.authority, PULL, &uri.rkey, record.clone());
     let forge = stage.tangled(&stage.alice);
     let view = forge.view(&made.id, Default::default()).await.unwrap();

@@ -58,6 +58,7 @@ pub(super) const NSIDS: &[&str] = &[
     "knot_format_patch",
     "knot_submit_patch",
     "spindle_pipelines",
+    "spindle_org_pipelines",
 ];
 
 pub(super) const WORDS: &[&str] = &[
@@ -106,6 +107,8 @@ pub(super) const WORDS: &[&str] = &[
     "sh_field_depends_on",
     "sh_field_rounds",
     "sh_field_versions",
+    "sh_field_version_base",
+    "sh_field_version_head",
     "sh_field_patch_blob",
     "sh_field_patch",
     "sh_field_mentions",
@@ -147,6 +150,7 @@ pub(super) const WORDS: &[&str] = &[
     "manifest_did",
     "manifest_name",
     "manifest_slug",
+    "manifest_spindle",
     "manifest_in_owner",
     "manifest_in_repo",
     "index_field_subject",
@@ -196,6 +200,7 @@ pub(super) const WORDS: &[&str] = &[
     "knot_answer_reference_hash",
     "knot_answer_patch",
     "knot_answer_combined_patch",
+    "knot_answer_compared_base",
     "knot_answer_conflicted",
     "knot_answer_conflicts",
     "knot_answer_conflict_file",

@@ -53,7 +53,7 @@ pub(super) fn compare(knot: &Knot, request: &Incoming) -> Answer {
         texts.push_str(&text);
     }
     let mut answer = json!({
-        "rev1": rev1, "rev2": rev2, "format_patch": patches, "patch": texts,
+        "rev1": rev1, "rev2": rev2, "merge_base": fork, "format_patch": patches, "patch": texts,
     });
     if patches.len() > 1 {
         let diff = git.run(["diff", &fork, &rev2]).output();

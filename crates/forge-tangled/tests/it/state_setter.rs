@@ -1,0 +1,346 @@
+//! States that Tangled's own account has set, for the index whose rule it is.
+
+use forge_core::{
+    ErrorKind, Issues, Labels, PageReq, Precondition, PullRequests,
+    model::{
+        CloseReq, IssueFields, IssueState, MergeReq, NewIssue, NewLabel, PrFields, PrState,
+        PullRequest, StatusEventKind,
+    },
+};
+use forge_tangled::{Origin, StateSetter, Tangled, TangledSettings};
+use forge_tangled_world::{Account, Fault};
+use serde_json::{Value, json};
+
+use crate::stage::{PASSWORD, Stage};
+
+const PULL: &str = "sh.tangled.repo.pull";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+const ISSUE_STATE: &str = "sh.tangled.repo.issue.state";
+const GET: &str = "com.atproto.repo.getRecord";
+const LIST: &str = "com.atproto.repo.listRecords";
+
+/// A pull request in Alice's repository, and the account that may set its state.
+struct Ground {
+    stage: Stage,
+    setter: Account,
+    pull: PullRequest,
+}
+
+impl Ground {
+    async fn new() -> Self {
+        let stage = Stage::new();
+        let setter = stage.world.pds().account("setter.test", PASSWORD);
+        let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+        Self {
+            stage,
+            setter,
+            pull,
+        }
+    }
+
+    fn settings(&self) -> TangledSettings {
+        let usual = self.stage.settings();
+        TangledSettings {
+            state_setter: Some(StateSetter {
+                account: self.setter.did.clone(),
+                index: usual.index.clone(),
+            }),
+            ..usual
+        }
+    }
+
+    fn forge(&self) -> Tangled {
+        self.stage
+            .tangled_with(self.settings(), Some(&self.stage.bob))
+    }
+
+    fn status(&self, state: &str, at: &str) -> Value {
+        json!({
+            "$type": STATUS, "pull": self.pull.node_id,
+            "status": format!("{STATUS}.{state}"), "createdAt": at,
+        })
+    }
+
+    /// Has Tangled's account close the pull request, and returns the at-uri of the status.
+    fn close(&self) -> String {
+        let closed = self.status("closed", "2026-11-20T00:00:00Z");
+        self.stage
+            .world
+            .pds()
+            .add(&self.setter.did, STATUS, closed)
+            .0
+    }
+
+    /// Has the index list this status of Tangled's account alone.
+    fn claim(&self, uri: &str, status: &Value) {
+        let item = json!({ "uri": uri, "cid": "bafyreib", "value": status });
+        let body = json!({ "items": [item] }).to_string();
+        let kind = [("content-type", "application/json")];
+        let lie = Fault::answer(200, &kind, body).on(&format!("{PULL}.listStatuses"));
+        self.stage.world.index().host().fault(lie.always());
+    }
+
+    fn fault_of_setter(&self, method: &str) {
+        let query = format!("repo={}", self.setter.did.replace(':', "%3A"));
+        let fault = Fault::gateway(502).on(method).about(&query);
+        self.stage.world.pds().host().fault(fault.always());
+    }
+
+    fn requests_about_setter(&self, method: &str) -> usize {
+        let query = format!("repo={}", self.setter.did.replace(':', "%3A"));
+        let requests = self.stage.world.pds().host().requests();
+        let about = |it: &&forge_tangled_world::Recorded| {
+            it.method() == Some(method) && it.query.contains(&query)
+        };
+        requests.iter().filter(about).count()
+    }
+}
+
+fn merge_is_closed(e: &forge_core::Error) {
+    assert_eq!(
+        *e.kind(),
+        ErrorKind::Precondition(Precondition::Closed),
+        "{e:?}"
+    );
+}
+
+#[tokio::test]
+async fn state_of_tangled_account_counts_for_its_index_only() {
+    let ground = Ground::new().await;
+    let uri = ground.close();
+    let pr = &ground.pull.id;
+    let forge = ground.forge();
+    let view = forge.view(pr, PrFields::NONE).await.unwrap();
+    assert_eq!(view.state, PrState::Closed);
+    assert_eq!(view.closed_at.unwrap().to_string(), "2026-11-20T00:00:00Z");
+    let history = forge.history(pr, PageReq::first(9)).await.unwrap().items;
+    let closed = history.iter().find(|it| it.id == uri).unwrap();
+    assert_eq!(closed.kind, StatusEventKind::Closed);
+    assert_eq!(closed.authority.as_deref(), Some("Tangled's own account"));
+    ground.stage.world.pds().host().reset_record();
+    let e = forge.merge(pr, &MergeReq::default()).await.unwrap_err();
+    merge_is_closed(&e);
+    // The account has too many records to be read whole.
+    assert_eq!(ground.requests_about_setter(LIST), 0);
+    assert_eq!(ground.requests_about_setter(GET), 1);
+
+    let other_index = TangledSettings {
+        state_setter: Some(StateSetter {
+            account: ground.setter.did.clone(),
+            index: Origin::configured("https://api.tangled.org").unwrap(),
+        }),
+        ..ground.stage.settings()
+    };
+    let usual = ground.stage.settings();
+    assert!(usual.state_setter.is_some());
+    for settings in [other_index, usual] {
+        let forge = ground.stage.tangled_with(settings, Some(&ground.stage.bob));
+        let view = forge.view(pr, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Open);
+        let history = forge.history(pr, PageReq::first(9)).await.unwrap().items;
+        let closed = history.iter().find(|it| it.id == uri).unwrap();
+        assert_eq!(closed.authority.as_deref(), Some("none"));
+    }
+    ground
+        .stage
+        .handle(&ground.stage.bob)
+        .merge(pr, &MergeReq::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn issue_state_of_tangled_account_counts() {
+    let ground = Ground::new().await;
+    let forge = ground.forge();
+    let new = NewIssue::new("One", "");
+    let made = forge.create_issue(&ground.stage.id(), &new).await.unwrap();
+    let issue = made.value;
+    let state = json!({
+        "$type": ISSUE_STATE, "issue": issue.node_id, "state": format!("{ISSUE_STATE}.closed"),
+        "createdAt": "2026-11-20T00:00:00Z",
+    });
+    let pds = ground.stage.world.pds();
+    pds.add(&ground.setter.did, ISSUE_STATE, state);
+    let seen = forge
+        .issue(&issue.id, &IssueFields::default())
+        .await
+        .unwrap();
+    assert_eq!(seen.state, IssueState::Closed);
+    let history = forge
+        .issue_history(&issue.id, PageReq::first(9))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(
+        history[1].authority.as_deref(),
+        Some("Tangled's own account")
+    );
+    let stranger = ground.stage.tangled(&ground.stage.bob);
+    let seen = stranger
+        .issue(&issue.id, &IssueFields::default())
+        .await
+        .unwrap();
+    assert_eq!(seen.state, IssueState::Open);
+}
+
+#[tokio::test]
+async fn claimed_state_of_tangled_account_does_not_count() {
+    let ground = Ground::new().await;
+    let opened = ground.status("open", "2026-11-20T00:00:00Z");
+    let pds = ground.stage.world.pds();
+    let (uri, _) = pds.add(&ground.setter.did, STATUS, opened);
+    let missing = uri.replace(uri.rsplit('/').next().unwrap(), "3mzzzzzzzzzz2");
+    let closed = ground.status("closed", "2026-11-21T00:00:00Z");
+    for (uri, why) in [
+        (&missing, "its server does not have it"),
+        (&uri, "its server has another version of it"),
+    ] {
+        ground.stage.world.index().host().clear_faults();
+        ground.claim(uri, &closed);
+        let forge = ground.forge();
+        let view = forge.view(&ground.pull.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Open);
+        let told = view.warnings.iter().filter(|w| w.message.contains(why));
+        assert_eq!(told.count(), 1, "{:?}", view.warnings);
+        let history = forge
+            .history(&ground.pull.id, PageReq::first(9))
+            .await
+            .unwrap();
+        let claimed = history.items.iter().find(|it| it.id == *uri).unwrap();
+        assert_eq!(claimed.authority.as_deref(), Some("none"));
+    }
+    // What the index claims does not prevent a merge either.
+    ground
+        .forge()
+        .merge(&ground.pull.id, &MergeReq::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn unreadable_state_of_tangled_account_refuses_merge() {
+    let ground = Ground::new().await;
+    ground.close();
+    let (pr, req) = (&ground.pull.id, MergeReq::default());
+    let (pds, index) = (ground.stage.world.pds(), ground.stage.world.index());
+    ground.fault_of_setter(GET);
+    let e = ground.forge().merge(pr, &req).await.unwrap_err();
+    assert!(e.message().contains("is unknown"), "{e:?}");
+    let view = ground.forge().view(pr, PrFields::NONE).await.unwrap();
+    let told = |w: &forge_core::Warning| w.message.contains("does not count");
+    assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
+    pds.host().clear_faults();
+    // Without the index, the backlinks name the record.
+    index.host().set_down(true);
+    merge_is_closed(&ground.forge().merge(pr, &req).await.unwrap_err());
+    index.backlinks().set_down(true);
+    let e = ground.forge().merge(pr, &req).await.unwrap_err();
+    assert!(e.message().contains("is unknown"), "{e:?}");
+    // A flood of other accounts cuts the index's list.
+    index.host().set_down(false);
+    index.backlinks().set_down(false);
+    let strangers = ground.stage.world.pds().account("carol.test", PASSWORD);
+    for _ in 0..40 {
+        let mut status = ground.status("open", "2026-11-21T00:00:00Z");
+        status["note"] = json!("x".repeat(8_000));
+        pds.add(&strangers.did, STATUS, status);
+    }
+    let mut settings = ground.settings();
+    settings.read_limits.list = 64 * 1024;
+    let forge = ground.stage.tangled_with(settings, Some(&ground.stage.bob));
+    merge_is_closed(&forge.merge(pr, &req).await.unwrap_err());
+    assert_eq!(ground.stage.repo.git.log("main", "%s").lines().count(), 1);
+}
+
+#[tokio::test]
+async fn tangled_account_has_no_other_right() {
+    let ground = Ground::new().await;
+    let pr = &ground.pull.id;
+    let alice = ground.stage.tangled(&ground.stage.alice);
+    let label = NewLabel::new("bug");
+    alice
+        .define_label(&ground.stage.id(), &label)
+        .await
+        .unwrap();
+    let repo = format!("at://{}/sh.tangled.repo/widget", ground.stage.alice.did);
+    let (_, repo) = ground.stage.world.pds().record(&repo).unwrap();
+    let bug = repo["labels"].as_array().unwrap().last().unwrap().clone();
+    let op = json!({
+        "$type": "sh.tangled.label.op", "subject": ground.pull.node_id, "delete": [],
+        "add": [{ "key": bug, "value": "null" }], "performedAt": "2026-11-20T00:00:00Z",
+    });
+    let pds = ground.stage.world.pds();
+    pds.add(&ground.setter.did, "sh.tangled.label.op", op);
+    let view = ground.forge().view(pr, PrFields::NONE).await.unwrap();
+    assert!(view.labels.is_empty(), "{:?}", view.labels);
+
+    let forge = ground
+        .stage
+        .tangled_with(ground.settings(), Some(&ground.setter));
+    let e = forge.merge(pr, &MergeReq::default()).await.unwrap_err();
+    assert!(
+        matches!(e.kind(), ErrorKind::PermissionDenied { .. }),
+        "{e:?}"
+    );
+    let e = forge
+        .define_label(&ground.stage.id(), &NewLabel::new("x"))
+        .await;
+    assert!(e.is_err());
+    let closed = forge.close(pr, &CloseReq::default()).await.unwrap();
+    assert_eq!(closed.value.state, PrState::Closed);
+}
+
+/// Tangled has written states of 2025 with the key and the time of their pull requests.
+#[tokio::test]
+async fn backfilled_state_has_no_time_of_its_own() {
+    let ground = Ground::new().await;
+    let pr = &ground.pull.id;
+    let key = ground.pull.node_id.rsplit('/').next().unwrap();
+    let (_, record) = ground
+        .stage
+        .world
+        .pds()
+        .record(&ground.pull.node_id)
+        .unwrap();
+    let created_at = record["createdAt"].as_str().unwrap();
+    let pds = ground.stage.world.pds();
+    let owner = &ground.stage.alice.did;
+    let status = ground.status("merged", created_at);
+    let forge = ground.forge();
+    for account in [owner, &ground.setter.did] {
+        pds.put(account, STATUS, key, status.clone());
+        let view = forge.view(pr, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Merged, "{account}");
+        assert_eq!((view.merged_at, view.closed_at), (None, None), "{account}");
+        let history = forge.history(pr, PageReq::first(9)).await.unwrap().items;
+        let merged = history.iter().find(|it| it.kind == StatusEventKind::Merged);
+        let detail = merged.unwrap().detail.clone().unwrap();
+        assert!(detail.contains("when it happened is unknown"), "{detail}");
+        pds.delete(account, STATUS, key);
+    }
+    // Another key, or another time, is a state as any other.
+    pds.add(owner, STATUS, status);
+    assert!(
+        forge
+            .view(pr, PrFields::NONE)
+            .await
+            .unwrap()
+            .merged_at
+            .is_some()
+    );
+    pds.put(
+        owner,
+        STATUS,
+        key,
+        ground.status("merged", "2026-11-20T00:00:00Z"),
+    );
+    assert!(
+        forge
+            .view(pr, PrFields::NONE)
+            .await
+            .unwrap()
+            .merged_at
+            .is_some()
+    );
+}
