@@ -124,7 +124,7 @@ impl Local {
     }
 
     /// Returns the numbers of the open pull requests that depend on `pull` and have its head branch
-    /// as base, and the error that ended the search early.
+    /// as base, in order, and the error that ended the search early.
     pub(super) async fn read_dependents(
         &self,
         cat: &mut CatFile,
@@ -140,6 +140,7 @@ impl Local {
             ScanStep::Continue
         });
         let scanned = Box::pin(scan).await;
+        found.sort_unstable();
         (found, scanned.err())
     }
 

@@ -4,11 +4,12 @@ use forge_core::{
     PrKey, PullRequests,
     model::{CloseReq, CreatePull, MergeReq, PrFields, PullRequest},
 };
-use serde_json::json;
 
-use crate::stage::{PASSWORD, Stage};
+use crate::{
+    branch_names::claim,
+    stage::{PASSWORD, Stage},
+};
 
-const PULL: &str = "sh.tangled.repo.pull";
 const LIST: &str = "sh.tangled.repo.listPulls";
 
 /// Opens a pull request into `base` from a new branch on top of it.
@@ -44,11 +45,8 @@ async fn base_that_is_an_open_head_is_named() {
     forge.close(&lower.id, &CloseReq::default()).await.unwrap();
     assert_eq!(below(&upper, PrFields::DEPENDS_ON).await, None);
     // A stranger can write a record that names any branch.
-    let pds = stage.world.pds();
-    let carol = pds.account("carol.test", PASSWORD);
-    let (_, mut claim) = pds.record(&lower.node_id).unwrap();
-    claim["title"] = json!("Mine");
-    pds.add(&carol.did, PULL, claim);
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    claim(&stage, &carol, "lower").await;
     assert_eq!(below(&upper, PrFields::DEPENDS_ON).await, None);
     index.set_down(true);
     let view = forge.view(&upper.id, PrFields::DEPENDS_ON).await.unwrap();

@@ -21,7 +21,7 @@ fn stranger(stage: &Stage) -> Account {
 
 /// Opens a pull request of `who` with the commits of `branch`, whose record names that branch of the
 /// repository as its head. Returns its at-uri.
-async fn claim(stage: &Stage, who: &Account, branch: &str) -> String {
+pub(crate) async fn claim(stage: &Stage, who: &Account, branch: &str) -> String {
     let range = format!("main..{branch}");
     let patch = stage
         .repo
