@@ -120,9 +120,10 @@ async fn knot_without_accounts_has_no_manifest() {
         Fault::error(400, "RecordNotFound", "Could not locate record"),
     ] {
         let (stage, forge, pull) = ground().await;
-        stage.world.knot().host().fault(fault.on(GET).always());
-        forge.comment(&pull.id, "So?", None).await.unwrap();
         let knot = stage.world.knot().host();
+        knot.reset_record();
+        knot.fault(fault.on(GET).always());
+        forge.comment(&pull.id, "So?", None).await.unwrap();
         assert_eq!(knot.count_of(GET), 1);
     }
 }

@@ -82,7 +82,10 @@ async fn copies_of_a_comment_are_one() {
     let issue = forge.create_issue(&stage.id(), &new).await.unwrap().value;
     let pds = stage.world.pds();
     let at = "2025-11-01T00:00:00Z";
-    for (field, uri) in [("pull", &pull.node_id), ("issue", &issue.node_id)] {
+    for (field, uri, key) in [
+        ("pull", &pull.node_id, "3lm3svl4pgh22"),
+        ("issue", &issue.node_id, "3lm3svl4pgh32"),
+    ] {
         let older = format!("sh.tangled.repo.{field}.comment");
         let mut old = json!({ "body": "Old", "createdAt": at });
         old[field] = json!(uri);
@@ -92,7 +95,6 @@ async fn copies_of_a_comment_are_one() {
             "subject": { "uri": uri, "cid": cid },
             "body": { "$type": "sh.tangled.markup.markdown", "text": "Edited" },
         });
-        let key = "3lm3svl4pgh22";
         pds.put(&stage.bob.did, &older, key, old.clone());
         pds.put(&stage.bob.did, "sh.tangled.feed.comment", key, new);
         // The comment of another account under the same key, and one without a copy.

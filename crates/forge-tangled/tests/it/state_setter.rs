@@ -1,7 +1,7 @@
 //! States that Tangled's own account has set, for the index whose rule it is.
 
 use forge_core::{
-    ErrorKind, Issues, Labels, PageReq, Precondition, PullRequests,
+    ErrorKind, Issues, Labels, PageReq, Precondition, PullRequests, Timestamp,
     model::{
         CloseReq, IssueFields, IssueState, MergeReq, NewIssue, NewLabel, PrFields, PrState,
         PullRequest, StatusEventKind,
@@ -18,6 +18,11 @@ const STATUS: &str = "sh.tangled.repo.pull.status";
 const ISSUE_STATE: &str = "sh.tangled.repo.issue.state";
 const GET: &str = "com.atproto.repo.getRecord";
 const LIST: &str = "com.atproto.repo.listRecords";
+
+/// Returns a time after the opening of a pull request, within the skew that clocks may have.
+fn soon(seconds: i64) -> String {
+    Timestamp::from_unix(Timestamp::now().unix() + 60 + seconds).to_string()
+}
 
 /// A pull request in Alice's repository, and the account that may set its state.
 struct Ground {
@@ -63,7 +68,7 @@ impl Ground {
 
     /// Has Tangled's account close the pull request, and returns the at-uri of the status.
     fn close(&self) -> String {
-        let closed = self.status("closed", "2026-11-20T00:00:00Z");
+        let closed = self.status("closed", &soon(0));
         self.stage
             .world
             .pds()
@@ -112,7 +117,7 @@ async fn state_of_tangled_account_counts_for_its_index_only() {
     let forge = ground.forge();
     let view = forge.view(pr, PrFields::NONE).await.unwrap();
     assert_eq!(view.state, PrState::Closed);
-    assert_eq!(view.closed_at.unwrap().to_string(), "2026-11-20T00:00:00Z");
+    assert!(view.closed_at.is_some());
     let history = forge.history(pr, PageReq::first(9)).await.unwrap().items;
     let closed = history.iter().find(|it| it.id == uri).unwrap();
     assert_eq!(closed.kind, StatusEventKind::Closed);
@@ -158,7 +163,7 @@ async fn issue_state_of_tangled_account_counts() {
     let issue = made.value;
     let state = json!({
         "$type": ISSUE_STATE, "issue": issue.node_id, "state": format!("{ISSUE_STATE}.closed"),
-        "createdAt": "2026-11-20T00:00:00Z",
+        "createdAt": soon(0),
     });
     let pds = ground.stage.world.pds();
     pds.add(&ground.setter.did, ISSUE_STATE, state);
@@ -172,10 +177,9 @@ async fn issue_state_of_tangled_account_counts() {
         .await
         .unwrap()
         .items;
-    assert_eq!(
-        history[1].authority.as_deref(),
-        Some("Tangled's own account")
-    );
+    let closed = history.iter().find(|it| it.kind == StatusEventKind::Closed);
+    let authority = closed.unwrap().authority.as_deref();
+    assert_eq!(authority, Some("Tangled's own account"));
     let stranger = ground.stage.tangled(&ground.stage.bob);
     let seen = stranger
         .issue(&issue.id, &IssueFields::default())
@@ -187,11 +191,11 @@ async fn issue_state_of_tangled_account_counts() {
 #[tokio::test]
 async fn claimed_state_of_tangled_account_does_not_count() {
     let ground = Ground::new().await;
-    let opened = ground.status("open", "2026-11-20T00:00:00Z");
+    let opened = ground.status("open", &soon(0));
     let pds = ground.stage.world.pds();
     let (uri, _) = pds.add(&ground.setter.did, STATUS, opened);
     let missing = uri.replace(uri.rsplit('/').next().unwrap(), "3mzzzzzzzzzz2");
-    let closed = ground.status("closed", "2026-11-21T00:00:00Z");
+    let closed = ground.status("closed", &soon(30));
     for (uri, why) in [
         (&missing, "its server does not have it"),
         (&uri, "its server has another version of it"),
@@ -242,7 +246,7 @@ async fn unreadable_state_of_tangled_account_refuses_merge() {
     index.backlinks().set_down(false);
     let strangers = ground.stage.world.pds().account("carol.test", PASSWORD);
     for _ in 0..40 {
-        let mut status = ground.status("open", "2026-11-21T00:00:00Z");
+        let mut status = ground.status("open", &soon(30));
         status["note"] = json!("x".repeat(8_000));
         pds.add(&strangers.did, STATUS, status);
     }
@@ -307,6 +311,10 @@ async fn backfilled_state_has_no_time_of_its_own() {
     let pds = ground.stage.world.pds();
     let owner = &ground.stage.alice.did;
     let status = ground.status("merged", created_at);
+    // Pull requests of 2025 have no opening status.
+    for (uri, ..) in pds.records(owner, STATUS) {
+        pds.delete(owner, STATUS, uri.rsplit('/').next().unwrap());
+    }
     let forge = ground.forge();
     for account in [owner, &ground.setter.did] {
         pds.put(account, STATUS, key, status.clone());
@@ -329,12 +337,7 @@ async fn backfilled_state_has_no_time_of_its_own() {
             .merged_at
             .is_some()
     );
-    pds.put(
-        owner,
-        STATUS,
-        key,
-        ground.status("merged", "2026-11-20T00:00:00Z"),
-    );
+    pds.put(owner, STATUS, key, ground.status("merged", &soon(0)));
     assert!(
         forge
             .view(pr, PrFields::NONE)

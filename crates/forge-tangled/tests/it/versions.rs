@@ -25,6 +25,8 @@ struct Ground {
     pull: PullRequest,
     base: String,
     head: String,
+    /// The packed patch of the round that the version replaces.
+    packed: Vec<u8>,
 }
 
 impl Ground {
@@ -34,11 +36,16 @@ impl Ground {
         let base = git.oid("main").unwrap();
         let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
         let head = git.commit("topic", "Last", &[("topic.txt", Some("2\n"))]);
+        let pds = stage.world.pds();
+        let (_, record) = pds.record(&pull.node_id).unwrap();
+        let cid = record["rounds"][0]["patchBlob"]["ref"]["$link"].as_str();
+        let packed = pds.blob_bytes(&stage.alice.did, cid.unwrap()).unwrap();
         let ground = Self {
             stage,
             pull,
             base,
             head,
+            packed,
         };
         let version = ground.version(&ground.base, &ground.head);
         ground.put(json!([]), json!([version]));
@@ -258,12 +265,12 @@ async fn comparison_of_other_commits_than_the_version_is_doubted() {
 #[tokio::test]
 async fn merge_and_resubmit_of_version_are_refused() {
     let ground = Ground::new().await;
-    let round = json!(ground.record()["rounds"]);
-    assert_eq!(round, json!([]));
     let git = &ground.stage.repo.git;
     let first = git.oid("topic~1").unwrap();
-    let stored = ground.stage.world.pds().versions(&ground.pull.node_id);
-    let rounds = stored[0].1["rounds"].clone();
+    let (pds, did) = (ground.stage.world.pds(), &ground.stage.alice.did);
+    let blob = pds.blob(did, "application/gzip", &ground.packed);
+    let round = json!({ "createdAt": "2026-09-30T11:59:19.791Z", "patchBlob": blob });
+    let rounds = json!([round]);
     let forge = ground.forge(&ground.stage.alice);
     for (rounds, versions) in [
         (
@@ -293,7 +300,6 @@ async fn merge_and_resubmit_of_version_are_refused() {
     }
     assert_eq!(ground.stage.world.knot().host().count_of(MERGE), 0);
     let statuses = "sh.tangled.repo.pull.status";
-    let pds = ground.stage.world.pds();
     assert!(pds.records(&ground.stage.bob.did, statuses).is_empty());
 }
 
