@@ -36,6 +36,14 @@ impl OwnInterrupt {
         OWN_INTERRUPTS.fetch_add(1, Ordering::SeqCst);
         Self(())
     }
+
+    /// Waits for a `SIGINT`. It does not end the program even if the thread of
+    /// [`end_on_signals`] receives it only after this value is dropped.
+    pub async fn receive(&self) {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            OWN_INTERRUPTS.fetch_add(1, Ordering::SeqCst);
+        }
+    }
 }
 
 impl Drop for OwnInterrupt {

@@ -84,3 +84,16 @@ pub fn mail_args(context: &str, base: &str, head: &str) -> Vec<String> {
     args.push(format!("^{base}"));
     args
 }
+
+/// Returns the arguments of [`mail_args`] for mails that another program applies. Each mail has a
+/// signature: tangled's knots remove the blank lines at its end, and without one of them git skips
+/// a binary file and reports success.
+#[must_use]
+pub fn applied_mail_args(base: &str, head: &str) -> Vec<String> {
+    let args = mail_args("-U3", base, head).into_iter();
+    args.map(|arg| match arg.as_str() {
+        "--no-signature" => "--signature=forge".to_owned(),
+        _ => arg,
+    })
+    .collect()
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use forge_core::Timestamp;
 use forge_tangled_world::{Fault, Host, Recorded};
 use serde_json::{Value, json};
 
@@ -117,7 +118,7 @@ fn doctor_reads_merged_pull_as_expected() {
     let claimed = t.open("claimed");
     let status = json!({
         "pull": claimed, "status": "sh.tangled.repo.pull.status.merged",
-        "createdAt": "2036-01-01T00:00:00Z",
+        "createdAt": Timestamp::now().to_string(),
     });
     let statuses = "sh.tangled.repo.pull.status";
     t.world.pds().add(&t.bob.did, statuses, status);

@@ -131,10 +131,10 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
              nothing is encrypted: put a TLS proxy in front.",
         );
     }
-    let _own = OwnInterrupt::begin();
+    let interrupt = OwnInterrupt::begin();
     tokio::select! {
         () = listening.run() => {}
-        _ = tokio::signal::ctrl_c() => {}
+        () = interrupt.receive() => {}
     }
     Ok(Exit::Ok)
 }

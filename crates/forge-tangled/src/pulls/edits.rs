@@ -15,7 +15,7 @@ use forge_core::{
     model::{CreatePull, DirectoryEntry, FileContent, FileEdit, PathContent},
     text::one_line,
 };
-use forge_git::{Git, TreeEntry, mail_args};
+use forge_git::{Git, TreeEntry, applied_mail_args};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -494,7 +494,7 @@ async fn print_in(git: &Git, dir: &Path, changes: &[Change<'_>], title: &str) ->
     let head = git
         .run_ok_with_stdin(["commit-tree", &after, "-p", &base], message.as_bytes())
         .await?;
-    let mut args = mail_args("-U3", &base, &id(&head));
+    let mut args = applied_mail_args(&base, &id(&head));
     let at = args.iter().position(|a| a == "format-patch");
     args.insert(at.map_or(args.len(), |at| at + 1), "--binary".to_owned());
     git.run_ok(args).await

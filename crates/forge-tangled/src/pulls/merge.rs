@@ -55,10 +55,6 @@ impl Tangled {
             self.deciding_statuses(repository, pull),
         )
         .await;
-        // A declaration (the move of the repository to Tangled 1.0) stops the merge here. The
-        // status record is written after the knot's merge, so that write checks the declaration
-        // again.
-        undeclared?;
         let statuses = statuses?;
         let standing = EffectiveState::of(&statuses);
         if let Some(said) = find_merge_claim(&statuses) {
@@ -77,6 +73,10 @@ impl Tangled {
                     .await),
             };
         }
+        // A declaration (the move of the repository to Tangled 1.0) stops the merge here. The
+        // status record is written after the knot's merge, so that write checks the declaration
+        // again.
+        undeclared?;
         match standing.state {
             PrState::Closed => {
                 return Err(Error::precondition(

@@ -199,7 +199,7 @@ pub(super) async fn of_branch(
             command_line(["git", "rebase", &base])
         )));
     }
-    let args = forge_git::mail_args("-U3", &base, &head);
+    let args = forge_git::applied_mail_args(&base, &head);
     let patch = ctx.git().run_ok(&args).await?;
     if patch.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::invalid(

@@ -74,10 +74,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &WatchArgs) -> Result<Exit
         ctx,
         is_json: selection.is_some(),
     };
-    let _own = OwnInterrupt::begin();
+    let interrupt = OwnInterrupt::begin();
     let end = tokio::select! {
         end = follow(&mut watch, &printer) => end?,
-        _ = tokio::signal::ctrl_c() => {
+        () = interrupt.receive() => {
             let seen = watch.seen().map(ToString::to_string);
             let seen = seen.unwrap_or_else(|| "nothing".to_owned());
             ctx.ui.note(&format!("stopped; last seen: {}", text::one_line(&seen)));
