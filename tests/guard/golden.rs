@@ -77,8 +77,8 @@ const ASSERTED: &[(&str, &str)] = &[
     ("set_lock", "state"),
 ];
 
-/// Methods that send no request, because GitHub has no rounds and no records.
-const WITHOUT: &[&str] = &["listed_issues", "listed_pulls", "resubmit"];
+/// Methods that send no request, because GitHub has no rounds, no records and no separate index.
+const WITHOUT: &[&str] = &["index_limits", "listed_issues", "listed_pulls", "resubmit"];
 
 /// Returns the text with which a test's source calls a method. Tests call the methods of
 /// [`forge_core::Repo`].

@@ -152,7 +152,7 @@ fn account_in_an_argument_is_not_looked_up() {
     let t = Tangled::new();
     let own = t.open("topic");
     let who = "secrets-in-a-name.evil.example";
-    let mut wire = server(&t, &["--allow-repo", WIDGET]);
+    let mut wire = server(&t, &["--toolsets", "issues", "--allow-repo", WIDGET]);
     for (tool, mut args) in calls_naming(who, &own) {
         args["repo"] = json!(WIDGET);
         wire.call(tool, args).fails("permission_denied");
