@@ -122,7 +122,7 @@ async fn declaration_during_process_stops_repeated_puts() {
     knot.fault(answer.on("sh.tangled.repo.describeRepo").always());
     // The account of the repository has no manifest yet.
     let missing = Fault::error(400, "RecordNotFound", "Could not locate record");
-    knot.fault(missing.on("com.atproto.repo.getRecord"));
+    knot.fault(missing.on("com.atproto.repo.getRecord").always());
     stage.world.index().lose_next(STATUS, 99);
     let status = json!({
         "$type": STATUS, "pull": pull, "status": format!("{STATUS}.closed"),
