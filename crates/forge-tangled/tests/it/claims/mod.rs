@@ -36,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// first.
 const UNTIL_DROPPED: Duration = Duration::from_millis(150);
 
+/// Time in which an index answers at least once.
+const UNTIL_ANSWERED: Duration = Duration::from_secs(1);
+
 const WORDS: [&str; 5] = [
     "immediate",
     "confirmed",
@@ -445,6 +448,8 @@ impl Writes {
         self.is_known_old = mood == Mood::KnownOld;
         let wait = match mood {
             Mood::PlaceTaken => UNTIL_DROPPED,
+            // The verdict needs an answer of the index, also on a busy machine.
+            Mood::RightLost if self.is_planned => UNTIL_ANSWERED,
             Mood::Calm if self.is_planned => PATIENCE,
             _ => WAIT,
         };
