@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const UNTIL_DROPPED: Duration = Duration::from_millis(150);
 
 /// Time in which an index answers at least once.
-const UNTIL_ANSWERED: Duration = Duration::from_secs(1);
+const UNTIL_ANSWERED: Duration = Duration::from_millis(500);
 
 const WORDS: [&str; 5] = [
     "immediate",
