@@ -227,7 +227,8 @@ impl Local {
         let (result, bases) = tokio::join!(make, self.merge_bases_of(pull));
         let (result, bases) = (result?, bases.ok());
         if method == MergeMethod::Rebase {
-            self.check_shown_result(cat, pull, &result).await?;
+            self.check_shown_result(cat, pull, &result, bases.as_ref())
+                .await?;
         }
         Ok(MergeIntent {
             method,
@@ -249,13 +250,19 @@ impl Local {
         cat: &mut CatFile,
         pull: &StoredPull,
         result: &str,
+        bases: Option<&MergeBases>,
     ) -> Result<()> {
-        let shown = self
-            .git()
-            .merge_trees(pull.base()?, pull.head()?, false)
-            .await?;
+        let (base, head) = (pull.base()?, pull.head()?);
         let tree = cat.info(&format!("{result}^{{tree}}")).await?;
-        if tree.is_some_and(|tree| shown == Merged::Clean(tree.oid)) {
+        let shown = match bases {
+            // The base has no changes of its own, so nothing is merged.
+            Some(MergeBases::One(only)) if only == base => {
+                let tree = cat.info(&format!("{head}^{{tree}}")).await?;
+                tree.map(|tree| Merged::Clean(tree.oid))
+            }
+            _ => Some(self.git().merge_trees(base, head, false).await?),
+        };
+        if tree.is_some_and(|tree| shown == Some(Merged::Clean(tree.oid))) {
             return Ok(());
         }
         Err(Error::precondition(
