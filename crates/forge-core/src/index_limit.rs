@@ -5,7 +5,7 @@
 
 use crate::{Hint, Op, Warning};
 
-/// Whether an index ingests the records of a collection, if it may not.
+/// State of a collection whose records an index may not ingest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexSupport {
@@ -40,13 +40,13 @@ pub struct IndexLimit {
     pub index: String,
     /// Collection of the records.
     pub collection: String,
-    /// Whether the index ingests the records.
+    /// State of the collection at the index.
     pub support: IndexSupport,
     /// Operations that write such records.
     pub ops: &'static [Op],
     /// True if the operations write such a record only for labels and assignees.
     pub only_labels: bool,
-    /// What to do instead of the write, as an imperative.
+    /// Recovery instead of the write: an imperative without a full stop.
     pub instead: String,
 }
 
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_collections_share_one_warning() {
+    fn unknown_collections_have_a_common_warning() {
         let [a, mut b] = [limit(IndexSupport::Unknown), limit(IndexSupport::Unknown)];
         b.collection = "c.d".to_owned();
         let of_all = IndexLimit::warnings_of_all(&[a, limit(IndexSupport::NotIngested), b]);

@@ -15,11 +15,11 @@ const UNKNOWN_SINCE: &str = "2026-10";
 /// The date of the ingester whose rules `ingest_rules` has.
 const RULES_OF: &str = "2026-07";
 
-/// Whether an index ingests the records of a collection.
+/// State of a collection at an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ingests {
-    /// The index ingests them.
+    /// The index ingests the records.
     Yes,
     /// The index does not ingest them, and has none.
     No,
@@ -59,7 +59,7 @@ const ROWS: [CollectionHistory; 7] = [
     ingested_since(0, |names| &names.label),
 ];
 
-/// What is known about the collections that one index ingests. The default is that nothing is
+/// Known states of the collections at an index. The default is that nothing is
 /// known, and nothing claimed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngestedCollections {

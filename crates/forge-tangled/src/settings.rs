@@ -58,7 +58,7 @@ pub struct TangledSettings {
     pub account_wait: Duration,
     /// Limits for data of other accounts that is read and kept.
     pub read_limits: ReadLimits,
-    /// What is known about the collections that this index ingests.
+    /// Known states of the collections at this index.
     pub ingested: IngestedCollections,
     /// An account whose states count as well. It has no effect with another index than its own.
     pub state_setter: Option<StateSetter>,

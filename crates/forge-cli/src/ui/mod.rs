@@ -28,7 +28,7 @@ pub mod words;
 use std::{
     fmt,
     io::{self, BufWriter, Write},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use forge::Config;
@@ -317,15 +317,19 @@ impl Ui {
         }
     }
 
+    fn printed_index_warnings(&self) -> MutexGuard<'_, Vec<Warning>> {
+        let warnings = &self.index_warnings;
+        warnings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Prints, before a write, that an index may not show its records. Each collection is named
     /// once.
     pub fn warn_of_index_limit(&self, limit: &IndexLimit) {
         let warning = limit.warning();
-        let shown = &self.index_warnings;
-        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if !shown.iter().any(|it| it.message == warning.message) {
+        let mut printed = self.printed_index_warnings();
+        if !printed.iter().any(|it| it.message == warning.message) {
             self.warning(&warning);
-            shown.push(warning);
+            printed.push(warning);
         }
     }
 
@@ -482,10 +486,9 @@ impl Ui {
                      record",
                 );
                 let hint = Some(Hint::from(instead.as_str()));
-                let shown = &self.index_warnings;
-                let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-                let is_shown = shown.iter().any(|it| it.hint == hint);
-                self.warning(&if is_shown {
+                let printed = self.printed_index_warnings();
+                let is_printed = printed.iter().any(|it| it.hint == hint);
+                self.warning(&if is_printed {
                     verdict
                 } else {
                     verdict.with_hint(instead)

@@ -264,7 +264,7 @@ fn deleted_account_or_fork_clears_nothing() {
     for rule in [Rule::NotDraft, Rule::NoConflicts] {
         assert_eq!(clearers(&pull, rule), ada);
     }
-    // Nobody can push to a fork that is gone, but its author can still mark it as ready.
+    // A deleted fork takes no push, but the author can still mark the pull request as ready.
     pull.head_repo_is_unknown = true;
     assert_eq!(clearers(&pull, Rule::NoConflicts), []);
     assert_eq!(clearers(&pull, Rule::NotDraft), ada);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn dependents_are_named_with_what_becomes_of_them() {
+    fn question_names_dependents_and_their_new_base() {
         let words = |numbers: Option<&[u64]>, deletes| {
             let mut pull = pull();
             pull.dependents = numbers.map(|all| all.iter().copied().map(PrKey::Number).collect());
