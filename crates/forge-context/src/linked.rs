@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use forge_core::{
     Action, Hint, Op, PrKey, RepoId, Warning,
     locator::Hosts,
-    mentions::{MentionTarget, mentions, ticket_keys, tickets},
+    mentions::{MentionTarget, mentions_within_limit, ticket_keys, tickets},
     model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
     text::{Quote, quote},
 };
@@ -457,7 +457,7 @@ impl LinkCollector<'_> {
     }
 
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
-        for mention in mentions(text, hosts, warnings) {
+        for mention in mentions_within_limit(text, hosts, warnings) {
             // `#7` always refers to this repository, because texts of other repositories are not
             // read here.
             let link = mention.named.link(&self.pull.id.repo);
@@ -465,7 +465,7 @@ impl LinkCollector<'_> {
             let is_record = matches!(mention.named, MentionTarget::Record(_));
             self.add(link, relationship, at, is_record);
         }
-        for ticket in tickets(text, |word| self.keys.key_of(word)) {
+        for ticket in tickets(text, |word| self.keys.key_of(word), warnings) {
             let relationship = Relationship::of(ticket.closes, ticket.relates);
             self.add_target(LinkTarget::Ticket(ticket.key), None, relationship, at);
         }

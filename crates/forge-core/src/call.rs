@@ -36,6 +36,10 @@ pub const MAX_HELD: usize = 32 * 1024 * 1024;
 /// calls run inside of [`kept`].
 pub const MAX_KEPT: usize = MAX_HELD;
 
+/// Limit for the texts that one command searches for references, in bytes. Parsing texts as Markdown
+/// takes processor time, which nothing interrupts.
+pub const MAX_SEARCHED: usize = 512 * 1024;
+
 /// Memory used by the results of all running [`kept`] scopes, in bytes.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
@@ -172,6 +176,8 @@ pub(crate) struct CallState {
     kept: Option<Arc<Kept>>,
     /// Shared with the enclosing call.
     optional: Arc<Mutex<OptionalWaits>>,
+    /// Bytes of texts searched for references so far, shared with the enclosing call.
+    searched: Arc<AtomicUsize>,
     /// The deadline of the call.
     ends: Option<Instant>,
     accounts: NamedAccounts,
@@ -216,6 +222,7 @@ impl CallState {
             shares: true,
             kept: outer.kept.clone(),
             optional: Arc::clone(&outer.optional),
+            searched: Arc::clone(&outer.searched),
             ends: outer.ends,
             accounts: outer.accounts,
             ..Self::default()
@@ -295,7 +302,19 @@ pub async fn optional<T>(limit: Duration, part: impl Future<Output = T>) -> Opti
     timeout(limit.saturating_sub(spent), part).await.ok()
 }
 
-/// Runs the calls of one command, which share the limit of [`optional`].
+/// Counts a text of `bytes` that is about to be searched for references. Returns false if the texts
+/// of the command would exceed [`MAX_SEARCHED`]. Outside of a call, every text may be searched.
+#[must_use]
+pub fn may_search(bytes: usize) -> bool {
+    let mut fits = true;
+    with_current_call(|call| {
+        let before = call.searched.fetch_add(bytes, Ordering::Relaxed);
+        fits = before.saturating_add(bytes) <= MAX_SEARCHED;
+    });
+    fits
+}
+
+/// Runs the calls of one command, which share the limits of [`optional`] and [`may_search`].
 pub async fn command<T>(calls: impl Future<Output = T>) -> T {
     Arc::new(CallState::default()).scope(calls).await
 }

@@ -11,6 +11,7 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::{
     AtUri, Locator, PrId, PrKey, RepoId, Warning,
+    call::{self, MAX_SEARCHED},
     locator::{self, Hosts, ISSUE_SUFFIX},
     markdown::{hidden, is_block},
     model::{IssueId, Link, SubjectKind},
@@ -130,15 +131,49 @@ pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<M
     let mut all = references(&prose, hosts);
     let found = all.by_ref().take(MAX_MENTIONS).collect();
     if all.next().is_some() {
-        let cut = Warning::new(format!(
+        let cut = format!(
             "one text names more than {MAX_MENTIONS} pull requests and issues; those after the first {MAX_MENTIONS} \
              were left out"
-        ));
-        if !warnings.contains(&cut) {
-            warnings.push(cut);
-        }
+        );
+        warn_once(cut, warnings);
     }
     found
+}
+
+/// Like [`mentions`], for the many texts of a discussion. After [`MAX_SEARCHED`] bytes of them a text
+/// is not searched, and a warning is added.
+#[must_use]
+pub fn mentions_within_limit(
+    text: &str,
+    hosts: &Hosts,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Mention> {
+    if may_search_text(text, warnings) {
+        mentions(text, hosts, warnings)
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns false, and adds a warning, if the texts of this command exceed [`MAX_SEARCHED`].
+fn may_search_text(text: &str, warnings: &mut Vec<Warning>) -> bool {
+    let fits = call::may_search(text.len());
+    if !fits {
+        let unsearched = format!(
+            "the texts that may name pull requests and issues have more than {} KiB; those after \
+             them were not searched",
+            MAX_SEARCHED >> 10
+        );
+        warn_once(unsearched, warnings);
+    }
+    fits
+}
+
+fn warn_once(message: String, warnings: &mut Vec<Warning>) {
+    let warning = Warning::new(message);
+    if !warnings.contains(&warning) {
+        warnings.push(warning);
+    }
 }
 
 /// Returns the numbers of the issues that a pull request of `repo` with this description closes,
@@ -193,13 +228,21 @@ pub struct Ticket {
     pub relates: bool,
 }
 
-/// Returns the tickets that `text` refers to outside of code, in order.
+/// Returns the tickets that `text` refers to outside of code, in order. The limit of
+/// [`mentions_within_limit`] applies.
 ///
 /// `key_of` returns the ticket key at the start of a word; [`ticket_key`] is the usual choice. In a
 /// link, the address is read and the visible text is skipped. Only if the visible text is exactly
 /// one key and the address has none, the visible text is read instead.
 #[must_use]
-pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
+pub fn tickets(
+    text: &str,
+    key_of: impl Fn(&str) -> Option<&str>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Ticket> {
+    if !may_search_text(text, warnings) {
+        return Vec::new();
+    }
     let prose = prose(text, |address, shown| {
         key_of(address).is_none() && key_of(shown) == Some(shown)
     });
@@ -719,6 +762,29 @@ mod tests {
         assert_eq!(related("see #7,#8 and see (#9)"), [true, false, true]);
     }
 
+    #[tokio::test]
+    async fn texts_beyond_search_limit_are_named_not_searched() {
+        let hosts = Hosts::builtin();
+        let search = || {
+            let mut warnings = Vec::new();
+            let found = ["#7"; 4].map(|t| mentions_within_limit(t, &hosts, &mut warnings).len());
+            let tickets = tickets("AB-1", ticket_key, &mut warnings).len();
+            (found, tickets, warnings)
+        };
+        let command = call::command(async {
+            assert!(call::may_search(MAX_SEARCHED - 4));
+            let (found, tickets, warnings) = search();
+            assert_eq!((found, tickets, warnings.len()), ([1, 1, 0, 0], 0, 1));
+            let message = &warnings[0].message;
+            assert!(message.contains("more than 512 KiB"), "{message}");
+            // What decides about issues that a merge closes has no such limit.
+            assert_eq!(mentions("#7", &hosts, &mut Vec::new()).len(), 1);
+        });
+        command.await;
+        let (found, tickets, warnings) = search();
+        assert_eq!((found, tickets, warnings.len()), ([1; 4], 1, 0));
+    }
+
     #[test]
     fn ticket_keys_outside_of_code_are_found() {
         let found = |text: &str| -> Vec<String> {
@@ -727,7 +793,8 @@ mod tests {
                 (_, true) => format!("relates {}", t.key),
                 _ => t.key,
             };
-            tickets(text, ticket_key).into_iter().map(of).collect()
+            let found = tickets(text, ticket_key, &mut Vec::new());
+            found.into_iter().map(of).collect()
         };
         assert_eq!(found("Fixes PROJ-123"), ["closes PROJ-123"]);
         assert_eq!(found("see PROJ2-14, (AB-1)."), ["relates PROJ2-14", "AB-1"]);
@@ -903,7 +970,7 @@ mod tests {
 
         #[test]
         fn arbitrary_text_yields_well_formed_tickets(text in "(?s).{0,200}") {
-            for ticket in tickets(&text, ticket_key) {
+            for ticket in tickets(&text, ticket_key, &mut Vec::new()) {
                 prop_assert_eq!(ticket_key(&ticket.key), Some(ticket.key.as_str()));
                 prop_assert!(text.contains(&ticket.key));
             }

@@ -43,12 +43,17 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is longer. Without a limit, a pipe
-/// that the repository's configuration includes would block git for ever.
+/// Time limit of a process that reads, unless `FORGE_TIMEOUT` is set. Without a limit, a pipe in the
+/// place of a file of the repository would block git for ever.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Share of the time limit of a call that its merge computations may take. A history can be built so
-/// that a merge takes for ever; the rest of the call must not wait for it.
+/// Minimum time limit of a process that reads. A shorter `FORGE_TIMEOUT` is meant for servers, and
+/// git may take seconds for a large repository.
+const MIN_READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Share of the time limit of a call that its computations may take: merges, and searches of
+/// histories for the merges that forged events name. A history can be built so that a merge takes
+/// for ever; the rest of the call must not wait for it.
 const COMPUTATION_SHARE: u32 = 4;
 
 /// Output of a process that is not counted for the call once it is read, in bytes.
@@ -513,8 +518,8 @@ impl Git {
         Ok((child, running))
     }
 
-    /// Runs a command that merges histories, for which the time is limited. All such commands of a
-    /// call that only reads share the limit.
+    /// Runs a command that merges or walks histories, for which the time is limited. All such
+    /// commands of a call that only reads share the limit.
     ///
     /// # Errors
     /// `timeout` after the limit; the errors of [`Git::run`].
@@ -530,6 +535,7 @@ impl Git {
         };
         let begin = tokio::time::Instant::now();
         let kind = ProcessKind::Computation(left);
+        let name = args.first().copied().unwrap_or_default().to_owned();
         let computation = self.finish(self.command(args), None, kind);
         let ended = if left.is_zero() {
             None
@@ -537,19 +543,7 @@ impl Git {
             tokio::time::timeout(left, computation).await.ok()
         };
         let _ = call::computed(begin.elapsed());
-        ended.unwrap_or_else(|| Err(self.computation_timeout(limit)))
-    }
-
-    fn computation_timeout(&self, limit: Duration) -> Error {
-        let message = format!(
-            "the merge was not computed: git merge-tree may take {} s in a call, and some histories \
-             need longer",
-            limit.as_secs_f32()
-        );
-        Error::new(ErrorKind::Timeout { after: limit }, message).with_hint(
-            "merge by hand with `git merge -s resolve`, or raise FORGE_TIMEOUT (seconds) and try \
-                 again",
-        )
+        ended.unwrap_or_else(|| Err(computation_timeout(&name, limit)))
     }
 
     async fn finish(
@@ -655,11 +649,33 @@ impl Output {
     }
 }
 
+/// Returns the error for a computation that took too long.
+fn computation_timeout(subcommand: &str, limit: Duration) -> Error {
+    let (outcome, hint) = match subcommand {
+        "merge-tree" => (
+            "the merge was not computed",
+            "merge by hand with `git merge -s resolve`, or raise FORGE_TIMEOUT (seconds) and try \
+             again",
+        ),
+        _ => (
+            "the history was not searched",
+            "raise FORGE_TIMEOUT (seconds) and try again",
+        ),
+    };
+    let message = format!(
+        "{outcome}: git {subcommand} may take {} s in a call, and some histories need longer",
+        limit.as_secs_f32()
+    );
+    Error::new(ErrorKind::Timeout { after: limit }, message).with_hint(hint)
+}
+
 /// Returns the time limit of a process that reads.
 fn read_limit() -> Duration {
     let seconds = std::env::var("FORGE_TIMEOUT").ok();
     let seconds = seconds.and_then(|s| s.trim().parse::<u64>().ok());
-    seconds.map_or(READ_TIMEOUT, |s| READ_TIMEOUT.max(Duration::from_secs(s)))
+    seconds.map_or(READ_TIMEOUT, |s| {
+        MIN_READ_TIMEOUT.max(Duration::from_secs(s))
+    })
 }
 
 /// Returns the subcommand: the first argument that is not an option of git (`-c key=value`).

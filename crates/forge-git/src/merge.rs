@@ -179,6 +179,16 @@ impl Git {
         Ok(asked.status == 0)
     }
 
+    /// Like [`Git::contains`], for commits that an event names. Many events may name old commits,
+    /// for each of which git walks the whole history, so the time is limited for all of them.
+    ///
+    /// # Errors
+    /// `git` if the program cannot be run; `timeout` after the limit for the computations of a call.
+    pub async fn contains_within_limit(&self, tip: &str, commit: &str) -> Result<bool> {
+        let args = vec!["merge-base", "--is-ancestor", "--", commit, tip];
+        Ok(self.run_computation(args).await?.status == 0)
+    }
+
     /// Writes an object of the kind `blob` or `commit`, and returns its id, hex.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use forge_core::{
     Error, PrKey, RepoId, Result, Warning,
     locator::Hosts,
-    mentions::mentions,
+    mentions::mentions_within_limit,
     model::{Link, LinkState, Links, Subject, SubjectKind},
 };
 use serde::Deserialize;
@@ -125,7 +125,7 @@ impl GitHub {
     async fn named_in(&self, repo: &RepoId, texts: &[String], links: &mut Links) -> Result<()> {
         let hosts = Hosts::builtin().with_default_host(&self.info.host);
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
-        let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
+        let read = |text: &String| mentions_within_limit(text, &hosts, &mut links.warnings);
         for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
                 // It does not matter whether a URL has `/issues/` or `/pull/`, because GitHub

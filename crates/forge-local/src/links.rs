@@ -5,7 +5,7 @@ use forge_core::{
     PrKey, Result, Warning,
     call::{Charge, Charged, charge},
     locator::Hosts,
-    mentions::{Mention, closing, mentions},
+    mentions::{Mention, closing, mentions_within_limit},
     model::{IssueId, Link, LinkState, Links, PrState, StateFilter, Subject, SubjectKind},
     text,
 };
@@ -208,7 +208,7 @@ impl Local {
     ) -> Result<Vec<Link>> {
         let hosts = Hosts::builtin();
         let (mut ours, mut others) = (Vec::new(), Vec::new());
-        let read = |text| mentions(text, &hosts, warnings);
+        let read = |text| mentions_within_limit(text, &hosts, warnings);
         for mention in own.texts().flat_map(read) {
             match self.number_of(&mention) {
                 Some(named) if ours.contains(&named) => {}
@@ -304,10 +304,12 @@ impl Local {
             candidates.truncate(MAX_MENTIONING);
         }
         let is_named = |text: &str, warnings: &mut Vec<Warning>| {
-            mentions(text, &hosts, warnings).iter().any(|mention| {
-                let named = self.number_of(mention);
-                named.is_some_and(|(k, n)| n == number && k.is_none_or(|k| k == kind))
-            })
+            mentions_within_limit(text, &hosts, warnings)
+                .iter()
+                .any(|mention| {
+                    let named = self.number_of(mention);
+                    named.is_some_and(|(k, n)| n == number && k.is_none_or(|k| k == kind))
+                })
         };
         for (of, n) in candidates {
             let other = match self.read_link_source(cat, of, n, &mut links.warnings).await {

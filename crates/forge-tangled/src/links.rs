@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use forge_core::{
     AtUri, Error, ForgeKind, PrKey, RepoId, RepoPath, Result, Warning,
     locator::{Hosts, RecordKind},
-    mentions::{MentionTarget, mentions},
+    mentions::{MentionTarget, mentions_within_limit},
     model::{Link, LinkState, Links, Subject, SubjectKind},
 };
 use futures::future;
@@ -542,7 +542,7 @@ impl Mentioned {
                 self.pages.push((kind, *number));
             }
         };
-        for mention in mentions(text, &home.hosts, warnings) {
+        for mention in mentions_within_limit(text, &home.hosts, warnings) {
             match mention.named {
                 MentionTarget::Number(_) => {}
                 MentionTarget::InRepo(repo, _) if is_own(&repo) => {}

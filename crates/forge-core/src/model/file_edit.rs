@@ -7,7 +7,6 @@ use crate::{Error, Result, text};
 
 /// Maximum number of files in one pull request.
 const MAX_FILES: usize = 1000;
-const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum length of a path in bytes. Most systems cannot check out a longer path.
 const MAX_PATH_BYTES: usize = 4095;
 /// Maximum length, in bytes, of the words that a generated branch name takes from the title.
@@ -33,6 +32,8 @@ const LINK: u32 = 0o120_000;
 const SUBMODULE: u32 = 0o160_000;
 
 impl FileEdit {
+    /// Maximum size of the files of one pull request together, in bytes.
+    pub const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
     /// Git mode of a file.
     pub const PLAIN: u32 = 0o100_644;
     /// Git mode of an executable file.
@@ -90,11 +91,12 @@ impl FileEdit {
             .with_hint("make a branch with git, and open the pull request from that branch"));
         }
         let bytes: usize = edits.iter().flat_map(|e| &e.content).map(Vec::len).sum();
-        if bytes > MAX_TOTAL_BYTES {
+        if bytes > Self::MAX_TOTAL_BYTES {
             return Err(Error::invalid(
                 "edits",
                 format!(
-                    "the files have {bytes} bytes together, and the maximum is {MAX_TOTAL_BYTES}"
+                    "the files have {bytes} bytes together, and the maximum is {}",
+                    Self::MAX_TOTAL_BYTES
                 ),
             )
             .with_hint("make a branch with git, and open the pull request from that branch"));
@@ -411,7 +413,7 @@ mod tests {
             .map(|n| FileEdit::write(n.to_string(), ""))
             .collect();
         assert!(refused(&many).contains("1001 files"));
-        let big = FileEdit::write("a", vec![0; MAX_TOTAL_BYTES + 1]);
+        let big = FileEdit::write("a", vec![0; FileEdit::MAX_TOTAL_BYTES + 1]);
         assert!(refused(&[big]).contains("33554433 bytes"));
     }
 

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, path::Path, sync::Arc};
 
 use forge_core::{
-    Action, Arg, Call, Error, Hint, Noun, Op, Param, Result,
+    Action, Arg, Call, Error, ErrorKind, Hint, Noun, Op, Param, Result,
     call::{Charge, charge, weight_of_json},
     model::PrState,
 };
@@ -220,7 +220,8 @@ impl EventStore {
     }
 
     /// Adds the tips of head and base branch to each open pull request. Checks whether a merge that
-    /// was started has moved the base branch.
+    /// was started has moved the base branch; if that takes too long, the pull request counts as
+    /// unreadable.
     async fn resolve_branch_tips(&self, cat: &mut CatFile, pulls: &mut [PullRead]) -> Result<()> {
         let open = |read: &&mut PullRead| matches!(read, PullRead::Pull(p) if p.is_open());
         let mut names = Vec::new();
@@ -238,13 +239,22 @@ impl EventStore {
             pull.base_exists = base.is_some();
             pull.head_oid = head.or_else(|| pull.snapshot.head_oid.clone());
             pull.base_oid = base.or_else(|| pull.snapshot.base_oid.clone());
-            if let Some(intent) = pull.snapshot.intent.clone()
-                && self.is_merged(cat, pull, &intent).await?
-            {
-                pull.snapshot.finish_merge(&intent);
-                pull.unrecorded_merge = Some(intent);
-                pull.head_oid.clone_from(&pull.snapshot.head_oid);
-                pull.base_oid.clone_from(&pull.snapshot.base_oid);
+            let Some(intent) = pull.snapshot.intent.clone() else {
+                continue;
+            };
+            match self.is_merged(cat, pull, &intent).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    pull.snapshot.finish_merge(&intent);
+                    pull.unrecorded_merge = Some(intent);
+                    pull.head_oid.clone_from(&pull.snapshot.head_oid);
+                    pull.base_oid.clone_from(&pull.snapshot.base_oid);
+                }
+                // The state of this pull request is unknown; the others can be shown.
+                Err(e) if matches!(e.kind(), ErrorKind::Timeout { .. }) => {
+                    *read = PullRead::Broken(merge_unknown(pull.number, &e));
+                }
+                Err(e) => return Err(e),
             }
         }
         Ok(())
@@ -264,13 +274,13 @@ impl EventStore {
         let Some(base) = cat.info(&refs::branch(&intent.base_branch)).await? else {
             return Ok(false);
         };
-        if !self.git.contains(&base.oid, &intent.result).await? {
+        if !(self.git.contains_within_limit(&base.oid, &intent.result)).await? {
             return Ok(false);
         }
         let is_fast_forward = intent.result == intent.merged_head;
         match pull.head_oid.as_deref().filter(|_| pull.head_exists) {
             Some(head) if is_fast_forward && head != intent.merged_head => {
-                self.git.contains(&base.oid, head).await
+                self.git.contains_within_limit(&base.oid, head).await
             }
             _ => Ok(true),
         }
@@ -404,6 +414,19 @@ fn decode(number: u64, tip: String, file: ObjectLookup) -> Result<PullRead> {
         })),
         Err(why) => PullRead::Broken(broken(number, why)),
     })
+}
+
+/// Returns the error for a pull request whose unfinished merge was not looked up.
+fn merge_unknown(number: u64, e: &Error) -> Error {
+    let message = format!(
+        "whether pull request #{number} was merged is unknown: {}",
+        e.message()
+    );
+    let unknown = Error::new(e.kind().clone(), message);
+    match e.hint() {
+        Some(hint) => unknown.with_hint(hint.clone()),
+        None => unknown,
+    }
 }
 
 /// Returns the error for a pull request that exists but cannot be read.

@@ -1,7 +1,10 @@
 //! Recovery after a killed process.
 
+use std::time::Duration;
+
 use forge_core::{
     PageReq, PullRequests, Reviews,
+    call::{computed, together},
     model::{
         EditPull, MergeMethod, MergeReq, PrFields, PrState, PullQuery, StateFilter, StatusEventKind,
     },
@@ -99,6 +102,33 @@ async fn killed_merge_with_unmoved_base_counts_as_open() {
     assert!(!merged.already_merged);
     assert_eq!(merged.commit.as_deref(), Some(repo.oid("main").as_str()));
     assert_eq!(repo.git(&["rev-list", "--count", "--merges", "main"]), "1");
+}
+
+/// Many forged events could each make git walk the whole history.
+#[tokio::test]
+async fn unfinished_merge_beyond_time_limit_is_unknown() {
+    let (repo, local) = cut_short(true).await;
+    repo.branch("other", "other.txt", "x\n");
+    create(&local, "other").await;
+    let reads = together(async {
+        let _ = computed(Duration::from_secs(3600));
+        let query = PullQuery::default();
+        let list = local.list(local.id(), &query, PageReq::first(5)).await;
+        let view = local.view(&pr(&local, 1), PrFields::NONE).await;
+        (list, view)
+    });
+    let (list, view) = reads.await;
+    let list = list.unwrap();
+    let numbers: Vec<_> = list
+        .items
+        .iter()
+        .map(|row| row.id.key.to_string())
+        .collect();
+    assert_eq!(numbers, ["#2"]);
+    let warning = &list.warnings[0].message;
+    assert!(warning.contains("#1 was merged is unknown"), "{warning}");
+    let e = view.unwrap_err();
+    assert_eq!(e.code(), "timeout", "{e}");
 }
 
 /// A fast-forward has the head as its result, and another merge can bring that commit into the

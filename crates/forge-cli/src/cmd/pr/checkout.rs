@@ -391,7 +391,7 @@ async fn from_patch(
 }
 
 /// Maximum size of a patch, in bytes.
-const MAX_PATCH: usize = 64 * 1024 * 1024;
+const MAX_PATCH: usize = 24 * 1024 * 1024;
 
 async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> Result<String> {
     match git.apply(onto, &mail.diff).await? {

@@ -9,8 +9,8 @@ use forge_core::{Error, Result, model::FileEdit};
 
 use crate::cmd::pr::create::CreateArgs;
 
-/// Maximum size of all files together; larger than the limit of every forge.
-const MAX_EDITS_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum size of all files together.
+const MAX_EDITS_BYTES: u64 = FileEdit::MAX_TOTAL_BYTES as u64;
 
 /// Reads the edits with their file contents.
 ///
@@ -19,6 +19,7 @@ const MAX_EDITS_BYTES: u64 = 64 * 1024 * 1024;
 /// `invalid_input` for a malformed `PATH=FILE`, an unreadable file, and standard input used twice.
 pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
     let mut edits = Vec::new();
+    let mut left = MAX_EDITS_BYTES;
     let mut piped = args.body_file.as_deref() == Some("-");
     for given in &args.edit {
         let Some((path, file)) = given.split_once('=').filter(|(_, file)| !file.is_empty()) else {
@@ -32,23 +33,22 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
             )));
         }
         piped |= from_pipe;
-        edits.push(FileEdit::write(path, read_content(file)?));
+        let content = read_content(file, left)?;
+        left -= content.len() as u64;
+        edits.push(FileEdit::write(path, content));
     }
     edits.extend(args.delete.iter().map(FileEdit::delete));
     Ok(edits)
 }
 
-fn read_content(file: &str) -> Result<Vec<u8>> {
+/// Reads a file, which may have `left` bytes.
+fn read_content(file: &str, left: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let (name, done) = if file == "-" {
-        let done = stdin()
-            .lock()
-            .take(MAX_EDITS_BYTES + 1)
-            .read_to_end(&mut bytes);
+        let done = stdin().lock().take(left + 1).read_to_end(&mut bytes);
         ("standard input".to_owned(), done)
     } else {
-        let done =
-            File::open(file).and_then(|f| f.take(MAX_EDITS_BYTES + 1).read_to_end(&mut bytes));
+        let done = File::open(file).and_then(|f| f.take(left + 1).read_to_end(&mut bytes));
         (format!("'{file}'"), done)
     };
     done.map_err(|e| {
@@ -56,9 +56,9 @@ fn read_content(file: &str) -> Result<Vec<u8>> {
             .with_hint("check the path, and whether you may read the file")
             .with_source(e)
     })?;
-    if bytes.len() as u64 > MAX_EDITS_BYTES {
+    if bytes.len() as u64 > left {
         return Err(refused(format!(
-            "{name} is larger than {MAX_EDITS_BYTES} bytes"
+            "the files are larger than {MAX_EDITS_BYTES} bytes in all, with {name}"
         )));
     }
     Ok(bytes)

@@ -15,8 +15,9 @@ use forge_git::command_line;
 use super::{create::default_base, shared::has};
 use crate::ctx::Ctx;
 
-/// Maximum size of a patch; larger than the limit of every forge.
-const MAX_PATCH_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum size of a patch; larger than the limit of tangled, and than the message of a tool. A
+/// patch is in memory several times while it is applied.
+const MAX_PATCH_BYTES: u64 = 24 * 1024 * 1024;
 
 /// Reads `--patch`: a file, or standard input for `-`.
 ///
