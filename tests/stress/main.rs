@@ -17,8 +17,6 @@ mod large;
 mod scale;
 #[path = "../../crates/forge-tangled/tests/it/stage.rs"]
 mod stage;
-#[path = "../../crates/forge-tangled/tests/it/kill.rs"]
-mod sweep;
 mod tangled;
 #[path = "../../crates/forge-tangled/tests/it/ticket_records.rs"]
 mod ticket_records;

@@ -21,10 +21,11 @@ const COMMENT: &str = "sh.tangled.feed.comment";
 /// Time within which a program must reach the point at which the test kills it.
 const TRAP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Calls `once` with the number of each request in turn, to kill a program before and after the
-/// server executes that request. Stops when `once` returns false for both, because the program has
-/// then ended by itself. Fails unless the program sent more than `least` requests.
-pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
+/// Calls `once` with the number of each request in turn that writes or follows a write, to kill a
+/// program before and after the server executes that request. Stops when `once` returns false for
+/// both, because the program has then ended by itself. Fails unless the program sent at least
+/// `least` such requests.
+pub fn at_each_write(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
         let came_before = once(at, false);
@@ -35,7 +36,7 @@ pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
         at += 1;
     }
     println!("killed at each of {} requests", at - 1);
-    assert!(at > least, "{at} requests");
+    assert!(at > least, "{} requests", at - 1);
 }
 
 /// Waits until `done` returns true, because another process causes it.
@@ -208,10 +209,10 @@ impl Hall {
         }
     }
 
-    /// Starts a program, and kills it at the request with number `at`, counted from 1. Returns true
-    /// if the program sent that request.
+    /// Starts a program, and kills it at request `at`, as [`Trap::around_writes`] counts. Returns
+    /// true if the program sent that request.
     pub fn kill(&self, at: u64, after: bool, run: &Run) -> bool {
-        let trap = Trap::new(at, after);
+        let trap = Trap::around_writes(at, after);
         self.set_trap(Some(&trap));
         let mut command = run.command();
         command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -2,34 +2,12 @@ use std::time::Duration;
 
 use forge_testkit::{GitShim, Output, Run, ShimPlan};
 
-use super::hall::{Hall, Tickets, at_each_request, wait_for};
-use crate::sweep;
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_resubmit_submits_round_once() {
-    sweep::round(1).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_library_client_writes_once() {
-    sweep::creation(1).await;
-    sweep::creation_without_a_branch(1).await;
-    sweep::merge(1).await;
-    sweep::comments(1).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tangled_1_0_killed_library_client_writes_once() {
-    sweep::ticket_creation(1).await;
-    sweep::ticket_round(1).await;
-    sweep::ticket_comments(1).await;
-    sweep::ticket_merge(1).await;
-}
+use super::hall::{Hall, Tickets, at_each_write, wait_for};
 
 #[test]
 fn killed_resubmit_with_comment_writes_both_once() {
     let hall = Hall::new();
-    at_each_request(8, |at, after| {
+    at_each_write(2, |at, after| {
         let branch = format!("b{at}{after}");
         hall.branch(&branch, &branch, "x\n");
         hall.create(&branch).ok();
@@ -54,7 +32,7 @@ fn killed_resubmit_with_comment_writes_both_once() {
 #[test]
 fn killed_create_opens_pull_once() {
     let hall = Hall::new();
-    at_each_request(8, |at, after| {
+    at_each_write(2, |at, after| {
         let branch = format!("b{at}{after}");
         hall.branch(&branch, &branch, "x\n");
         let create = hall.create(&branch);
@@ -86,7 +64,7 @@ fn existed_already(again: &Output, before: &[String], now: &[String]) -> bool {
 /// Repeats the command one second later.
 fn assert_created_once(hall: &Hall, create: impl Fn(&str) -> Run) {
     let mut finished = 0;
-    at_each_request(6, |at, after| {
+    at_each_write(2, |at, after| {
         let title = format!("t{at}{after}");
         let create = create(&title);
         let came_there = hall.kill(at, after, &create);
@@ -134,7 +112,7 @@ fn killed_merge_merges_once() {
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
     let mut length = 10;
-    at_each_request(10, |at, after| {
+    at_each_write(2, |at, after| {
         let branch = format!("b{at}{after}");
         length += 1;
         hall.branch(&branch, "same", &lines(length));
@@ -161,7 +139,7 @@ fn tangled_1_0_killed_create_opens_pull_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let records = tickets.records();
-    at_each_request(8, |at, after| {
+    at_each_write(2, |at, after| {
         let branch = format!("b{at}{after}");
         tickets.branch(&branch, "x\n");
         let create = tickets.create(&branch);
@@ -190,7 +168,7 @@ fn tangled_1_0_killed_resubmit_and_close_write_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let records = tickets.records();
-    at_each_request(8, |at, after| {
+    at_each_write(2, |at, after| {
         let branch = format!("b{at}{after}");
         let uri = tickets.opened(&branch);
         tickets.branch(&branch, "x\ny\n");
@@ -218,7 +196,7 @@ fn comment_repeated_after_kill_is_written_once() {
     let tickets = Tickets::in_hall(&hall);
     for of_1_0 in [false, true] {
         let mut there = 0;
-        at_each_request(4, |at, after| {
+        at_each_write(2, |at, after| {
             let branch = format!("b{at}{after}");
             let uri = match of_1_0 {
                 true => tickets.opened(&branch),
@@ -255,7 +233,7 @@ fn tangled_1_0_merge_killed_at_requests_merges_once() {
     let hall = Hall::new();
     let tickets = Tickets::in_hall(&hall);
     let mut landed = 0;
-    at_each_request(10, |at, after| {
+    at_each_write(2, |at, after| {
         let branch = format!("b{at}{after}");
         let merge = tickets.merge_of_new(&branch);
         let came_there = hall.kill(at, after, &merge);

@@ -1,6 +1,4 @@
 //! A client is killed at one of its requests, and another client repeats the command.
-//!
-//! The fast suite kills at some of the requests, the stress suite at every request.
 
 use std::{future::Future, path::Path, time::Duration};
 
@@ -60,14 +58,15 @@ impl Scene {
         }
     }
 
-    /// Runs `work` until it reaches request `at`; returns whether the request was reached.
+    /// Runs `work` until it reaches request `at`, as [`Trap::around_writes`] counts; returns whether
+    /// the request was reached.
     async fn until(
         &self,
         at: u64,
         after: bool,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> bool {
-        let trap = Trap::new(at, after);
+        let trap = Trap::around_writes(at, after);
         self.set(Some(&trap));
         let task = tokio::spawn(work);
         while !trap.has_sprung() && !task.is_finished() {
@@ -171,10 +170,10 @@ impl Scene {
     }
 }
 
-/// Calls `once` to kill at every `step`-th request, before and after the request is executed.
-/// `once` returns whether the command reached the request; the loop ends when it did not. Requires
-/// more than `least` requests, because fewer would prove nothing.
-async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, bool) -> bool) {
+/// Calls `once` to kill at each request that writes or follows a write, before and after the request
+/// is executed. `once` returns whether the command reached the request; the loop ends when it did
+/// not. Requires at least `least` requests, because fewer would prove nothing.
+async fn at_each_write(least: u64, mut once: impl AsyncFnMut(u64, bool) -> bool) {
     let mut at = 1;
     loop {
         let came_before = once(at, false).await;
@@ -182,10 +181,10 @@ async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, b
         if !came_before && !came_after {
             break;
         }
-        at += step;
+        at += 1;
     }
-    println!("{} requests", at - step);
-    assert!(at > least, "{at} requests");
+    println!("{} requests", at - 1);
+    assert!(at > least, "{} requests", at - 1);
 }
 
 /// Returns a resubmission with a comment.
@@ -202,10 +201,9 @@ fn not_now() -> CloseReq {
     req
 }
 
-/// Kills at every `step`-th request, before and after it is executed. Opens a pull request from a
-/// branch and, with a larger step, stacked pull requests from a fork.
-pub async fn creation(step: u64) {
-    for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
+/// Opens a pull request from a branch, and stacked pull requests from a fork.
+pub async fn creation() {
+    for is_stacked in [false, true] {
         let scene = Scene::new();
         let stage = &scene.stage;
         let (knot, pds) = (stage.world.knot(), stage.world.pds());
@@ -222,7 +220,7 @@ pub async fn creation(step: u64) {
             req
         };
         let mut finished = 0;
-        at_each_request(step, 8, async |at, after| {
+        at_each_write(2, async |at, after| {
             let branch = format!("b{at}{after}");
             let mut below = None;
             if is_stacked {
@@ -275,13 +273,12 @@ async fn another_second() {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is executed, while pull requests are
-/// opened that no branch identifies. Repeats the command in a later second.
-pub async fn creation_without_a_branch(step: u64) {
+/// Opens pull requests that no branch identifies. Repeats the command in a later second.
+pub async fn creation_without_a_branch() {
     let scene = Scene::new();
     for kind in ["edits", "patch"] {
         let mut finished = 0;
-        at_each_request(step, 6, async |at, after| {
+        at_each_write(2, async |at, after| {
             let title = format!("{kind}-{at}-{after}");
             let req = without_a_branch(kind, &title);
             let id = scene.stage.id();
@@ -298,10 +295,10 @@ pub async fn creation_without_a_branch(step: u64) {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is executed.
-pub async fn round(step: u64) {
+/// Submits another round.
+pub async fn round() {
     let scene = Scene::new();
-    at_each_request(step, 8, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         scene.commit(&branch, "First", &branch, "x\n");
         let pr = scene.opened(&branch).await;
@@ -324,9 +321,8 @@ pub async fn round(step: u64) {
     .await;
 }
 
-/// Kills at every `step`-th request, before and after it is executed. The comment with a round, or
-/// with closing, is written once.
-pub async fn comments(step: u64) {
+/// The comment with a round, or with closing, is written once.
+pub async fn comments() {
     const COMMENT: &str = "sh.tangled.feed.comment";
     let scene = Scene::new();
     let said = |uri: &str| {
@@ -336,7 +332,7 @@ pub async fn comments(step: u64) {
             .count()
     };
     let mut found: u32 = 0;
-    at_each_request(step, 8, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         scene.commit(&branch, "First", &branch, "x\n");
         let pr = scene.opened(&branch).await;
@@ -374,9 +370,8 @@ fn with_branch() -> MergeReq {
     req
 }
 
-/// Kills at every `step`-th request, before and after it is executed. At the
-/// end, the branch is deleted.
-pub async fn merge(step: u64) {
+/// Merges, and deletes the branch at the end.
+pub async fn merge() {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;
     // `git am` can apply a further line after any number of equal lines, so a repeated merge would
@@ -385,7 +380,7 @@ pub async fn merge(step: u64) {
     scene.commit("main", "Ten lines", "same", &lines(10));
     let mut length: u64 = 10;
     let mut found: u32 = 0;
-    at_each_request(step, 10, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         length += 1;
         scene.commit(
@@ -471,11 +466,11 @@ impl Tickets {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is executed.
-pub async fn ticket_creation(step: u64) {
+/// Opens a pull request of Tangled 1.0.
+pub async fn ticket_creation() {
     let tickets = Tickets::new();
     let mut begun: u32 = 0;
-    at_each_request(step, 8, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         tickets.commit(&branch, "x\n");
         let req = CreatePull::new(branch.as_str(), branch.as_str());
@@ -512,11 +507,11 @@ pub async fn ticket_creation(step: u64) {
     assert!(begun > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is executed.
-pub async fn ticket_round(step: u64) {
+/// Submits another round of a pull request of Tangled 1.0.
+pub async fn ticket_round() {
     let tickets = Tickets::new();
     let mut found: u32 = 0;
-    at_each_request(step, 8, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         let pr = tickets.opened(&branch).await;
         tickets.commit(&branch, "x\ny\n");
@@ -538,12 +533,11 @@ pub async fn ticket_round(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is executed. The state is set, and the
-/// comment of a state or of a round is written once.
-pub async fn ticket_comments(step: u64) {
+/// The state is set, and the comment of a state or of a round is written once.
+pub async fn ticket_comments() {
     let tickets = Tickets::new();
     let mut found: u32 = 0;
-    at_each_request(step, 8, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         let pr = tickets.opened(&branch).await;
         let uri = tickets.records().titled(&branch).remove(0).0;
@@ -575,9 +569,8 @@ pub async fn ticket_comments(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is executed. The round is pushed once,
-/// onto the current base branch, and recorded.
-pub async fn ticket_merge(step: u64) {
+/// The round is pushed once, onto the current base branch, and recorded.
+pub async fn ticket_merge() {
     let tickets = Tickets::new();
     let dir = tempfile::tempdir().unwrap();
     let req = tickets.merge_from(dir.path());
@@ -585,7 +578,7 @@ pub async fn ticket_merge(step: u64) {
     let process = || tickets.scene.waiting(Duration::from_millis(50));
     let git = &tickets.repo.git;
     let mut found: u32 = 0;
-    at_each_request(step, 10, async |at, after| {
+    at_each_write(2, async |at, after| {
         let branch = format!("b{at}{after}");
         let pr = tickets.opened(&branch).await;
         let other = format!("{branch}.other");

@@ -355,7 +355,8 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
     let _busy = Busy::new(desk);
     let began = Instant::now();
     let trap = lock(&desk.trap).clone();
-    if let Some(trap) = trap.filter(Trap::counts_trapped) {
+    let is_write = incoming.method != "GET";
+    if let Some(trap) = trap.filter(|trap| trap.counts_trapped(is_write)) {
         if trap.executes_request() {
             execute(desk, incoming).await;
         }

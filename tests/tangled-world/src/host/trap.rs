@@ -11,6 +11,9 @@ use std::{
 struct State {
     at: u64,
     after: bool,
+    /// True if only writes, and the first read after each write, are counted.
+    only_around_writes: bool,
+    follows_write: AtomicBool,
     count: AtomicU64,
     sprung: AtomicBool,
 }
@@ -25,9 +28,23 @@ impl Trap {
     /// true, the host executes the trapped request.
     #[must_use]
     pub fn new(at: u64, after: bool) -> Self {
+        Self::of(at, after, false)
+    }
+
+    /// Creates a trap at request `at` of those that write, and of those that directly follow a
+    /// write. All other requests leave the servers as they are, so stopping a client there differs
+    /// in nothing from stopping it at one of these.
+    #[must_use]
+    pub fn around_writes(at: u64, after: bool) -> Self {
+        Self::of(at, after, true)
+    }
+
+    fn of(at: u64, after: bool, only_around_writes: bool) -> Self {
         Self(Arc::new(State {
             at,
             after,
+            only_around_writes,
+            follows_write: AtomicBool::new(false),
             count: AtomicU64::new(0),
             sprung: AtomicBool::new(false),
         }))
@@ -59,7 +76,11 @@ impl Trap {
     }
 
     /// Counts a request, and returns true if it is the trapped one.
-    pub(super) fn counts_trapped(&self) -> bool {
+    pub(super) fn counts_trapped(&self, is_write: bool) -> bool {
+        let follows_write = self.0.follows_write.swap(is_write, Ordering::SeqCst);
+        if self.0.only_around_writes && !is_write && !follows_write {
+            return false;
+        }
         self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
     }
 
