@@ -1,6 +1,7 @@
 use std::{
     fmt::Write as _,
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::{
         LazyLock,
@@ -262,6 +263,9 @@ impl GitDir {
     /// Returns the full id of `revision`; `None` if it does not exist.
     #[must_use]
     pub fn oid(&self, revision: &str) -> Option<String> {
+        if let Some(found) = self.stored_branch(revision) {
+            return found;
+        }
         let out = self
             .run([
                 "rev-parse",
@@ -272,6 +276,47 @@ impl GitDir {
             ])
             .output();
         (out.code == Some(0)).then(|| out.stdout_text().trim().to_owned())
+    }
+
+    /// Looks up a branch, by its full name, in the files of the repository. Returns `None` if only git
+    /// can tell. The doubles look up branches with each request, and a process takes longer than
+    /// the rest of the request.
+    #[allow(clippy::option_option, reason = "unknown, missing or found")]
+    fn stored_branch(&self, name: &str) -> Option<Option<String>> {
+        let is_plain = |part: &str| {
+            !part.is_empty()
+                && part != "@"
+                && !part.starts_with('.')
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+        };
+        let branch = name.strip_prefix("refs/heads/")?;
+        if !branch.split('/').all(is_plain) {
+            return None;
+        }
+        let git_dir = match self.path.join(".git") {
+            dir if dir.is_dir() => dir,
+            _ => self.path.clone(),
+        };
+        let is_in_files = git_dir.join("refs/heads").is_dir()
+            && !git_dir.join("reftable").exists()
+            && !git_dir.join("commondir").exists();
+        if !is_in_files {
+            return None;
+        }
+        match fs::read_to_string(git_dir.join(name)) {
+            Ok(text) => {
+                let oid = text.trim_end();
+                let is_oid =
+                    matches!(oid.len(), 40 | 64) && oid.bytes().all(|b| b.is_ascii_hexdigit());
+                is_oid.then(|| Some(oid.to_owned()))
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                (!git_dir.join("packed-refs").exists()).then_some(None)
+            }
+            Err(_) => None,
+        }
     }
 
     /// Sets a branch to `to`; creates the branch if it does not exist.

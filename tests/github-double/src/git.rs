@@ -237,7 +237,7 @@ pub fn commit_of(dir: &Path, revision: &str) -> Option<String> {
 
 /// Returns the tip commit of a branch.
 pub fn branch(dir: &Path, name: &str) -> Option<String> {
-    commit_of(dir, &format!("refs/heads/{name}"))
+    forge_testkit::GitDir::at(dir).oid(&format!("refs/heads/{name}"))
 }
 
 /// Points a ref at a commit. With `old`, this fails unless the ref points at `old`.

@@ -1,12 +1,14 @@
 //! Serves the queries of `sh.tangled.repo.*` with the answers of the Go knot. Many answers are the
 //! knot's internal types as JSON, and differ from the lexicons.
 
+use std::{collections::BTreeMap, sync::Mutex};
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{Knot, Repo};
 use crate::{
-    host::Incoming,
+    host::{Incoming, lock},
     xrpc::{Answer, Failure},
 };
 
@@ -30,6 +32,7 @@ pub(super) fn repo(knot: &Knot, request: &Incoming) -> Result<Repo, Failure> {
 }
 
 /// A commit in the form in which go-git prints it.
+#[derive(Clone)]
 struct Commit {
     oid: String,
     tree: String,
@@ -95,9 +98,30 @@ fn commits(repo: &Repo, range: &[&str]) -> Option<Vec<Commit>> {
     (output.code == Some(0)).then(|| text.split('\u{1}').filter_map(Commit::read).collect())
 }
 
+/// Commits that were read, by id.
+static READ: Mutex<BTreeMap<String, Commit>> = Mutex::new(BTreeMap::new());
+
+/// Returns commits by their ids; `None` for those that do not exist. A commit never changes, so each
+/// is read once.
+fn commits_by_id(repo: &Repo, oids: &[&str]) -> Vec<Option<Commit>> {
+    let mut unread = oids.to_vec();
+    {
+        let known = lock(&READ);
+        unread.retain(|oid| !known.contains_key(*oid));
+    }
+    if !unread.is_empty() {
+        let found = commits(repo, &[&["--no-walk=unsorted"], &unread[..]].concat());
+        let found = found.into_iter().flatten();
+        lock(&READ).extend(found.map(|commit| (commit.oid.clone(), commit)));
+    }
+    let known = lock(&READ);
+    oids.iter().map(|oid| known.get(*oid).cloned()).collect()
+}
+
 fn default_of(repo: &Repo) -> String {
-    let head = repo.git().run(["symbolic-ref", "--short", "HEAD"]).output();
-    String::from_utf8_lossy(&head.stdout).trim().to_owned()
+    let head = std::fs::read_to_string(repo.git().path().join("HEAD")).unwrap_or_default();
+    let branch = head.trim().strip_prefix("ref: refs/heads/");
+    branch.unwrap_or_default().to_owned()
 }
 
 pub(super) fn branches(knot: &Knot, request: &Incoming) -> Answer {
@@ -117,17 +141,19 @@ pub(super) fn branches(knot: &Knot, request: &Incoming) -> Answer {
     } else {
         "is_default"
     };
+    let refs: Vec<(&str, &str)> = text
+        .lines()
+        .filter_map(|line| line.rsplit_once(' '))
+        .collect();
+    let oids: Vec<&str> = refs.iter().map(|(_, oid)| *oid).collect();
+    let commits = commits_by_id(&repo, &oids);
     let mut all = Vec::new();
-    for line in text.lines() {
-        let Some((name, oid)) = line.rsplit_once(' ') else {
-            continue;
-        };
-        let commit = commits(&repo, &["-1", oid]).and_then(|it| it.into_iter().next());
+    for ((name, oid), commit) in refs.iter().zip(commits) {
         let mut branch = json!({
             "reference": { "name": name, "hash": oid },
             "commit": commit.map(|it| it.json()),
         });
-        if name == default {
+        if *name == default {
             branch[key] = true.into();
         }
         all.push(branch);
@@ -150,8 +176,8 @@ fn tip(repo: &Repo, name: &str) -> Answer {
         .git()
         .oid(&format!("refs/heads/{name}"))
         .ok_or_else(missing)?;
-    let commit = commits(repo, &["-1", &oid]).and_then(|it| it.into_iter().next());
-    let commit = commit.ok_or_else(missing)?;
+    let commit = commits_by_id(repo, &[&oid]).pop();
+    let commit = commit.flatten().ok_or_else(missing)?;
     Ok(json!({
         "name": name,
         "hash": oid,
