@@ -121,6 +121,9 @@ pub fn mask_secrets<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     let mut secrets: Vec<&str> = long.collect();
     // A secret may be the start of a longer one, so the longest is masked first.
     secrets.sort_by_key(|secret| Reverse(secret.len()));
+    if secrets.is_empty() {
+        return Cow::Borrowed(text);
+    }
     let masked = mask_visible(text, &secrets);
     mask_split(&masked, &secrets).map_or(masked, Cow::Owned)
 }
@@ -152,6 +155,9 @@ fn mask_visible<'a>(text: &'a str, secrets: &[&str]) -> Cow<'a, str> {
     }
     let is_end = |c: char| !is_joint(c) && !u8::try_from(c).is_ok_and(is_base64_digit);
     let is_secret = |run: &str| {
+        if run.len() < shortest(secrets) {
+            return false;
+        }
         let joined = run.replace("\\r", "").replace("\\n", "");
         let joined = joined.replace(is_joint, "");
         joined.len() < run.len() && encodes(&joined, secrets)
@@ -187,19 +193,26 @@ fn is_joint(c: char) -> bool {
     c.is_whitespace() || matches!(c, '=' | ',' | '\\')
 }
 
+/// Returns the length of the shortest secret, in bytes. No encoding makes it shorter.
+fn shortest(secrets: &[&str]) -> usize {
+    secrets.iter().map(|secret| secret.len()).min().unwrap_or(0)
+}
+
 /// Returns true if a word contains one of the `secrets` in base64, in single or double
 /// percent-encoding, or as JSON escapes (`\u00xx`).
 fn encodes(word: &str, secrets: &[&str]) -> bool {
+    let shortest = shortest(secrets);
+    if word.len() < shortest {
+        return false;
+    }
     let holds = |bytes: &[u8]| {
-        let is_in = |secret: &str| {
-            let mut parts = bytes.windows(secret.len());
-            parts.any(|part| part == secret.as_bytes())
-        };
-        secrets.iter().any(|secret| is_in(secret))
+        let text = String::from_utf8_lossy(bytes);
+        secrets.iter().any(|secret| text.contains(secret))
     };
     let in_base64 = |digits: &[u8]| {
         // Digits of other data may precede the encoded secret, so all four alignments are tried.
-        (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
+        digits.len() > shortest
+            && (0..4_usize).any(|skipped| holds(&base64_decoded(tail(digits, skipped))))
     };
     let shows = |plain: &[u8]| {
         let is_part = |b: u8| is_base64_digit(b) || ends_base64(b);
@@ -355,7 +368,7 @@ fn value_after_name(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 /// Returns the range of the user information in a URL: the text between `://` and the last `@`
 /// before the path.
 fn userinfo_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
-    if !tail(bytes, at).starts_with(b"://") {
+    if byte(bytes, at) != Some(b':') || !tail(bytes, at).starts_with(b"://") {
         return None;
     }
     let start = at + 3;
