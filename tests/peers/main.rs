@@ -37,6 +37,7 @@ mod revert;
 mod second;
 mod selectors;
 mod twins;
+mod unpushed;
 mod update_branch;
 mod view;
 mod workflow;

@@ -64,6 +64,9 @@ differences are intended.
 - `--fill` leaves out the empty lines that git puts after a commit's message.
 - `--dry-run` prints `@me` as it was typed, and reads nothing: a pull request that is open already, or
   a label that does not exist, is not an error there.
+- `pr create` looks for the branch's newest commit on every remote; gh stops at the first remote
+  without the branch. A remote branch that is ahead of the clone counts as pushed. With `--head`,
+  commits that are only in the clone are a warning.
 - `pr create` does not count uncommitted changes.
 - `pr create --push` pushes the branch first, without a question, and sets its upstream; gh asks for
   the remote.

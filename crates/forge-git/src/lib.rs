@@ -60,7 +60,7 @@ pub use state_files::{
     MAX_STATE_FILE, borrowed_objects, git_dir_of, has_work_tree, root_at, state_file,
     without_line_end,
 };
-pub use tracking::RemoteBranch;
+pub use tracking::{RemoteBranch, TrackedTip};
 pub use tree::TreeEntry;
 pub use tree_file::{TreeFile, read_tree_file};
 pub use version::{MINIMUM, Version};

@@ -178,8 +178,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Some(_) => None,
         None => create_push::settle_head(ctx, &repo, &args, base.as_deref(), &mut head).await?,
     };
-    let push =
-        create_push::plan(ctx, &repo, &args, named.as_deref(), configured, &mut head).await?;
+    let branches = (base.as_deref(), &mut head);
+    let push = create_push::plan(ctx, &repo, &args, named.as_deref(), configured, branches).await?;
     let by_branch = patch.is_none() && edits.is_empty();
     if by_branch && !args.web && (push.is_some() || ctx.ui.can_prompt()) {
         create_push::check(&repo, &head, base.as_deref()).await?;

@@ -12,7 +12,8 @@ use forge_git::{ConfiguredBranch, PushTarget};
 
 use super::{
     clone_branch::commit,
-    create::CreateArgs,
+    create::{CreateArgs, default_base},
+    pushed_head::{PushedHead, locate_pushed_head, unpushed_error, untracked_error},
     shared::{has, repo_name},
 };
 use crate::{cmd::git_credential, ctx::Ctx, ui::prompt};
@@ -148,38 +149,63 @@ async fn head_repo(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Repo> {
 }
 
 /// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. In
-/// `head`, sets the repository that receives the push.
+/// `head`, sets the repository that has or receives the newest commit.
+///
+/// # Errors
+///
+/// `invalid_input` if the remote branch lacks commits of this clone, and nobody can be asked.
 pub(super) async fn plan(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
     named: Option<&str>,
     configured: Option<SharedUse>,
-    head: &mut HeadRef,
+    (base, head): (Option<&str>, &mut HeadRef),
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
     // If the current repository stores its pull requests, the branch needs no push.
-    if !by_branch || args.dry_run || ctx.is_here(repo).await {
+    if !by_branch || ctx.is_here(repo).await {
         return Ok(None);
     }
+    let current = match named {
+        Some(_) => None,
+        None => forge_git::current_branch(ctx.git()).await?,
+    };
+    let pushed = match &current {
+        Some(branch) => locate_pushed_head(ctx, repo, branch, head).await?,
+        None => PushedHead::Unknown,
+    };
     if args.push {
         return push_of_flag(ctx, repo, named, configured, head)
             .await
             .map(Some);
     }
-    // As in gh, a branch named with `--head` is not pushed. If the forge accepts patches, an
-    // unpushed branch is sent as a patch.
-    let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
-    if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
-        return Ok(None);
-    }
-    let Some(branch) = forge_git::current_branch(ctx.git()).await? else {
+    // As in gh, a branch named with `--head` is not pushed.
+    let Some(branch) = current else {
         return Ok(None);
     };
-    if is_pushed(ctx, &branch, &head.branch).await? {
-        return Ok(None);
+    // If the forge accepts patches, an unpushed branch is sent as a patch.
+    let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
+    let asks = ctx.ui.can_prompt() && !takes_patches && !args.dry_run;
+    match pushed {
+        PushedHead::Complete => Ok(None),
+        _ if asks => ask_push_target(ctx, repo, branch, configured, head).await,
+        PushedHead::Behind { target, missing } => {
+            // Commits on the base branch belong on a new branch, and not into a push.
+            match base {
+                Some(base) => refuse_same_branches(head, base)?,
+                None => refuse_same_branches(head, &default_base(repo).await?)?,
+            }
+            Err(unpushed_error(&branch, &target, missing))
+        }
+        // The form in the browser would not tell that the branch is missing.
+        PushedHead::Unknown if args.web => {
+            let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
+            let remote = remote.as_deref().unwrap_or("origin");
+            Err(untracked_error(&branch, remote))
+        }
+        PushedHead::Unknown => Ok(None),
     }
-    ask_push_target(ctx, repo, branch, configured, head).await
 }
 
 async fn push_of_flag(
@@ -217,25 +243,6 @@ async fn push_of_flag(
         configured,
         asked: false,
     })
-}
-
-/// Returns true if a remote-tracking branch matches the local branch.
-async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
-    let local = format!("refs/heads/{branch}");
-    let points = format!("--points-at={local}");
-    let args = [
-        "for-each-ref",
-        "--format=%(refname)",
-        &points,
-        "refs/remotes/",
-    ];
-    let listed = ctx.git().run_ok(args).await?;
-    let listed = String::from_utf8_lossy(&listed);
-    let remotes = &ctx.git_config().await?.remotes;
-    Ok(listed.lines().any(|found| {
-        let is_of = |remote: &str| found == format!("refs/remotes/{remote}/{name}");
-        remotes.iter().any(|remote| is_of(&remote.name))
-    }))
 }
 
 struct PushTargetRepo {
@@ -357,7 +364,7 @@ async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Push
 
 /// Returns the head reference of `branch` in the repository `place`. If `place` is not `base`, the
 /// reference contains the owner, and the repository's name if needed.
-fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
+pub(super) fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
         return head;
@@ -371,16 +378,21 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     head
 }
 
+fn refuse_same_branches(head: &HeadRef, base: &str) -> Result<()> {
+    if head.owner.is_some() || head.branch != base {
+        return Ok(());
+    }
+    let message = format!("head and base are both '{}'", text::one_line(base));
+    Err(Error::invalid("head", message)
+        .with_hint("commit on a new branch, or choose another base with --base"))
+}
+
 /// Refuses equal head and base branches, and a second pull request for the same branches. Runs
 /// before the user is asked for a title, and before a push.
 pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
     let Some(base) = base else { return Ok(()) };
+    refuse_same_branches(head, base)?;
     let branch = text::one_line(&head.branch);
-    if head.owner.is_none() && head.branch == base {
-        let message = format!("head and base are both '{branch}'");
-        return Err(Error::invalid("head", message)
-            .with_hint("commit on a new branch, or choose another base with --base"));
-    }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found.pulls,
         // A temporary failure is ignored: the forge checks again when the pull request is created.
