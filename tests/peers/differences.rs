@@ -301,23 +301,6 @@ fn output_of_finished_watch_differs_from_gh() {
 }
 
 #[test]
-fn missing_upstream_is_handled_unlike_gh() {
-    let world = with_four();
-    world.git(&[
-        "checkout",
-        "--quiet",
-        "--no-track",
-        "-b",
-        "feature",
-        "origin/main",
-    ]);
-    world.git(&["config", "push.default", "upstream"]);
-    world.git(&["config", "branch.feature.remote", "origin"]);
-    codes(&world, "pr view --json number", 1, 0);
-    listed("With `push.default=upstream` a branch without an upstream branch has no pull request");
-}
-
-#[test]
 fn write_to_ambiguous_branch_is_refused_unlike_gh() {
     let world = World::new();
     world.git(&[

@@ -39,6 +39,7 @@ mod selectors;
 mod twins;
 mod unpushed;
 mod update_branch;
+mod upstream_branch;
 mod view;
 mod workflow;
 mod workflow_client;

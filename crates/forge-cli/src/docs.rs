@@ -48,7 +48,9 @@ differences are intended.
   could not be undone.
 - An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
   request, which gh treats as absent: an empty variable would lift a guard, or select another one.
-- With `push.default=upstream` a branch without an upstream branch has no pull request.
+- If the branch to which git pushes has no pull request, the one of the upstream branch
+  (`branch.NAME.merge`) counts, as after `pr checkout --branch`. It does not if others use that
+  branch: a default branch, or the base of a pull request. gh finds none. `-d` deletes such a branch.
 - Flags that exclude each other are refused, also if gh lets one of them win silently: `--jq`
   with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
 
