@@ -63,7 +63,8 @@ differences are intended.
   gh opens the pull request first, and fails at reviewers afterwards. What the forge refuses then, such
   as a review by the author, is a warning with the command that does the rest. The exit code is 0,
   since the pull request is open; gh ends with 1.
-- `--fill` leaves out the empty lines that git puts after a commit's message.
+- `--fill` leaves out the empty lines that git puts after a commit's message. `--fill` with `--head`
+  reads the pushed branch; gh needs a local branch of that name.
 - `--dry-run` prints `@me` as it was typed, and reads nothing: a pull request that is open already, or
   a label that does not exist, is not an error there.
 - `pr create` looks for the branch's newest commit on every remote; gh stops at the first remote

@@ -16,7 +16,7 @@ use super::{
     create_metadata,
     create_plan::dry_run,
     create_push::{self, Push},
-    create_text::{self, CommitBase, PullText},
+    create_text::{self, PullCommits, PullText},
     edits, merged_issues, patch_source,
     shared::{non_empty, repo_name, require, reviewers},
 };
@@ -209,9 +209,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let has_labels = !args.label.is_empty() || !args.assignee.is_empty();
         ctx.warn_of_index(&repo, Op::PrCreate, has_labels).await;
     }
-    let onto = CommitBase {
+    let local = match &named {
+        None if by_branch && create_text::reads_commits(ctx, &args) => {
+            forge_git::current_branch(ctx.git()).await?
+        }
+        Some(_) if args.push => Some(head.branch.clone()),
+        _ => None,
+    };
+    let onto = PullCommits {
         base: base.as_deref(),
         below: depends_on.as_ref(),
+        local: local.as_deref(),
     };
     let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
         return Err(prompt::cancelled());

@@ -23,7 +23,7 @@ pub(super) enum PushedHead {
 }
 
 /// A remote branch that may have the commits of the current branch.
-struct RemoteCandidate {
+struct HeadCandidate {
     remote: String,
     repo: RepoId,
     branch: String,
@@ -76,7 +76,7 @@ async fn list_candidates(
     repo: &Repo,
     local: &str,
     head: &HeadRef,
-) -> Result<Vec<RemoteCandidate>> {
+) -> Result<Vec<HeadCandidate>> {
     let forges = ctx.forges()?;
     let (mut configured, mut others) = (Vec::new(), Vec::new());
     for remote in &ctx.git_config().await?.remotes {
@@ -89,13 +89,13 @@ async fn list_candidates(
             continue;
         }
         if is_head_repo(repo, &id, head) {
-            configured.push(RemoteCandidate {
+            configured.push(HeadCandidate {
                 remote: remote.name.clone(),
                 repo: id.clone(),
                 branch: head.branch.clone(),
             });
         }
-        others.push(RemoteCandidate {
+        others.push(HeadCandidate {
             remote: remote.name.clone(),
             repo: id,
             branch: local.to_owned(),
