@@ -40,7 +40,7 @@ pub use apply::{ApplyResult, Mail};
 pub use blocking::blocking;
 pub use cat_file::{CatFile, Object, ObjectInfo, ObjectLookup};
 pub use children::{end_reading_processes, wait_for_writing_processes};
-pub use commit::{RawCommit, parse_signature, signature};
+pub use commit::{RawCommit, decode_text, parse_signature, signature};
 pub use current::{CurrentPull, PushedTo, UpstreamBranch, current_branch, current_pull};
 pub use diff::{applied_mail_args, diff_args, mail_args};
 pub use git::{Git, Output};

@@ -36,8 +36,9 @@ const ALWAYS: [&str; 2] = [
 ];
 
 /// Settings for a process that only reads or is guarded. They keep git from starting programs and
-/// from reading unneeded files.
-const QUIET: [&str; 7] = [
+/// from reading unneeded files, and have it print the texts of commits in UTF-8.
+const QUIET: [&str; 8] = [
+    "i18n.logOutputEncoding=UTF-8",
     "core.hooksPath=/dev/null",
     // With renormalisation, a merge of trees would pass every file through its filter programs.
     "merge.renormalize=false",
