@@ -142,13 +142,36 @@ fn signed(line: &[u8]) -> Option<Signature> {
 
 /// Returns names and addresses from the `Co-authored-by` trailers in the last paragraph.
 fn co_authors(body: &str) -> impl Iterator<Item = (String, String)> {
-    let trailers = body.trim_end().rsplit("\n\n").next().unwrap_or_default();
-    trailers.lines().filter_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        let (name, email) = value.trim().strip_suffix('>')?.split_once('<')?;
-        key.eq_ignore_ascii_case("co-authored-by")
-            .then(|| (name.trim().to_owned(), email.trim().to_owned()))
-    })
+    last_paragraph(body).lines().filter_map(co_author)
+}
+
+/// Returns name and address of a `Co-authored-by` trailer.
+pub(crate) fn co_author(line: &str) -> Option<(String, String)> {
+    let (key, value) = line.split_once(':')?;
+    let (name, email) = value.trim().strip_suffix('>')?.split_once('<')?;
+    key.eq_ignore_ascii_case("co-authored-by")
+        .then(|| (name.trim().to_owned(), email.trim().to_owned()))
+}
+
+/// Returns the lines of the last paragraph, if all of them are trailers, such as
+/// `Signed-off-by: Ann <ann@example.org>`.
+pub(crate) fn trailer_lines(body: &str) -> impl Iterator<Item = &str> {
+    let lines = last_paragraph(body).lines();
+    let are_trailers = lines.clone().all(is_trailer);
+    lines.filter(move |_| are_trailers)
+}
+
+fn is_trailer(line: &str) -> bool {
+    let is_key = |key: &str| {
+        let mut characters = key.chars();
+        !key.is_empty() && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    line.split_once(": ")
+        .is_some_and(|(key, value)| is_key(key) && !value.trim().is_empty())
+}
+
+fn last_paragraph(body: &str) -> &str {
+    body.trim_end().rsplit("\n\n").next().unwrap_or_default()
 }
 
 #[cfg(test)]
