@@ -89,6 +89,7 @@ differences are intended.
 
 - `pr list` and `issue list` refuse a `--search` with an unclosed parenthesis or quote. A state in
   parentheses, as in `(is:closed OR is:merged)`, replaces the default; gh still shows only open ones.
+  Elsewhere than on GitHub, `AND` and `NOT` work, and `OR` and parentheses are refused.
 - `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
   all of them, each row and each JSON item with its repository. A repository that could not be read is
   named on stderr, and the exit code is 1. Other commands refuse two different `-R`.
@@ -161,6 +162,7 @@ differences are intended.
   comment.
 - `issue create --template` takes title and text of a template of the work tree, also without a
   terminal, and leaves out its labels and assignees. The work tree must be a clone of the repository.
+  An issue form is refused, because only the web page shows it.
   `--recover` needs no terminal either. `--project` does not go with `--web`.
 - `issue create` asks for title, body and the next step, which is *Submit* or *Cancel*; gh also offers
   the browser and metadata there.
