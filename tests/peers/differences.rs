@@ -60,20 +60,6 @@ fn forge_accepts_more_locators_than_gh() {
 }
 
 #[test]
-fn create_in_another_repository_needs_head_flag() {
-    let world = with_four();
-    world.double.seed().repo_with_readme("octocat/other");
-    world.push("topic");
-    codes(
-        &world,
-        "pr create -t T -b B -R octocat/other --dry-run",
-        1,
-        0,
-    );
-    listed("another one needs `--head`");
-}
-
-#[test]
 fn create_with_unknown_reviewer_makes_nothing() {
     for (tool, made) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
         let world = World::new();

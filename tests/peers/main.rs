@@ -22,6 +22,7 @@ mod create_prompts;
 mod differences;
 mod fields;
 mod flags;
+mod fork_clones;
 mod forks;
 mod issues;
 mod jira;

@@ -56,9 +56,10 @@ differences are intended.
 
 ### Opening
 
-- `pr create -R` takes the current branch if it names the current repository or a remote of it;
-  another one needs `--head`. `--head owner/repo:branch` names a fork by its repository, and
-  `owner:branch` finds the repository's own branches too.
+- In a clone of a fork, `pr create` on a terminal asks whether the pull request is for the fork or for
+  its origin, unless `forge.repo`, a variable or `gh repo set-default` names it. gh refuses.
+- `--head owner/repo:branch` names a fork by its repository, and `owner:branch` finds the repository's
+  own branches too.
 - A missing label, reviewer, milestone or branch is refused before anything is made, with near names;
   gh opens the pull request first, and fails at reviewers afterwards. What the forge refuses then, such
   as a review by the author, is a warning with the command that does the rest. The exit code is 0,
@@ -72,7 +73,7 @@ differences are intended.
   commits that are only in the clone are a warning.
 - `pr create` does not count uncommitted changes.
 - `pr create --push` pushes the branch first, without a question, and sets its upstream; gh asks for
-  the remote.
+  the remote. If git's configuration names none, your own fork gets it.
 - If a title and a description are given, `pr create` asks once more before it pushes, so that
   one answer alone publishes nothing.
 - `pr create --auto` has the pull request merged as soon as its requirements are met, as

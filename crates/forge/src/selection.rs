@@ -7,7 +7,7 @@ use forge_core::{
 };
 use forge_git::{CurrentPull, PushedTo, UpstreamBranch, WorkingDir, current_pull};
 
-use crate::Forges;
+use crate::{Forges, resolve};
 
 /// A pull request named by a selector.
 #[derive(Debug)]
@@ -186,6 +186,15 @@ impl<'a> WorkingCopy<'a> {
     #[must_use]
     pub fn new(forges: &'a Forges, place: &'a WorkingDir) -> Self {
         Self { forges, place }
+    }
+
+    /// Returns true if the user chose the repository of commands without `-R`: by `FORGE_REPO`,
+    /// `GH_REPO`, `forge.repo` or `gh repo set-default`.
+    ///
+    /// # Errors
+    /// Fails if git's configuration cannot be read.
+    pub async fn has_chosen_base(&self) -> Result<bool> {
+        resolve::has_chosen_base(self.forges, self.place).await
     }
 
     /// Returns true if `repo` is the repository at this place. In this case the branches of `repo`

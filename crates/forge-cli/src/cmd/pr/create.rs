@@ -9,7 +9,7 @@ use forge_core::{
     model::{CreatePull, HeadRef, IssueFields, IssueId, MergeReq, PrFields, PullRequest},
     text,
 };
-use forge_git::PushTarget;
+use forge_git::{PushTarget, command_line};
 
 use super::{
     attach::{AttachedText, Files},
@@ -18,6 +18,7 @@ use super::{
     create_push::{self, Push},
     create_text::{self, PullCommits, PullText},
     edits, merged_issues, patch_source,
+    pushed_head::{PushedHead, locate_pushed_head, unpushed_error},
     shared::{non_empty, repo_name, require, reviewers},
 };
 use crate::{
@@ -143,7 +144,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     args.base = non_empty(args.base.as_ref());
     args.head = non_empty(args.head.as_ref());
     create_text::check(ctx, &args)?;
-    let repo = ctx.repo(flag).await?;
+    let mut repo = ctx.repo(flag).await?;
+    if flag.is_none() && ctx.ui.can_prompt() {
+        repo = choose_base(ctx, repo).await?;
+    }
     if args.auto {
         require(&repo, Capability::MergeAuto)?;
     }
@@ -154,7 +158,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let mut head = match &patch {
         Some(_) => HeadRef::branch(""),
         None if !edits.is_empty() && named.is_none() => HeadRef::branch(""),
-        None => head(ctx, &repo, flag, named.clone()).await?,
+        None => head(ctx, &repo, flag, named.clone(), args.push).await?,
     };
     let depends_on = match &args.depends_on {
         Some(named) => Some(resolve_depends_on(ctx, flag, named).await?),
@@ -435,7 +439,14 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
     match forge_git::current_branch(ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
-            let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
+            let fork = match &head.owner {
+                Some(_) => None,
+                None => create_push::own_fork_remote(ctx, repo, head).await,
+            };
+            let remote = match fork {
+                Some(fork) => Some(fork),
+                None => ctx.remote_of(repo, head.owner.as_deref()).await,
+            };
             let remote = remote.as_deref().unwrap_or("origin");
             let push = PushTarget::choose(remote, &branch, None).command(&branch, &[]);
             e.with_hint(format!("push it first, with --push or by hand: {push}"))
@@ -450,6 +461,7 @@ async fn head(
     repo: &Repo,
     flag: Option<&str>,
     named: Option<String>,
+    pushes: bool,
 ) -> Result<HeadRef> {
     if let Some(named) = named {
         return Ok(match named.split_once(':') {
@@ -466,11 +478,7 @@ async fn head(
         });
     }
     if flag.is_some() && !ctx.is_here(repo).await && ctx.remote_of(repo, None).await.is_none() {
-        let name = repo_name(repo.id());
-        return Err(Error::invalid(
-            "head",
-            format!("the `--head` flag is required: {name} is not a remote of this clone"),
-        ));
+        return head_elsewhere(ctx, repo, pushes).await;
     }
     ctx.current_head(repo).await?.ok_or_else(|| {
         Error::not_found(
@@ -479,6 +487,50 @@ async fn head(
         )
         .with_hint("switch to the branch with your changes, or name it with --head")
     })
+}
+
+/// Returns the current branch as a head for `repo`, which is no remote of this clone: the branch has
+/// to be on another remote, such as that of a fork, or is pushed there.
+async fn head_elsewhere(ctx: &Ctx, repo: &Repo, pushes: bool) -> Result<HeadRef> {
+    let name = repo_name(repo.id());
+    let required = || {
+        let why = format!("the `--head` flag is required: {name} is not a remote of this clone");
+        Error::invalid("head", why).with_hint("name the branch, as in --head owner:branch")
+    };
+    let branch = forge_git::current_branch(ctx.git()).await.ok().flatten();
+    let branch = branch.ok_or_else(required)?;
+    let head = ctx.current_head(repo).await?;
+    let mut head = head.ok_or_else(required)?;
+    match locate_pushed_head(ctx, repo, &branch, &mut head).await? {
+        PushedHead::Complete => Ok(head),
+        _ if pushes => Ok(head),
+        PushedHead::Behind { target, missing } => Err(unpushed_error(&branch, &target, missing)),
+        PushedHead::Unknown => Err(required()),
+    }
+}
+
+/// Asks which repository receives the pull request, if that of this clone is a fork and the user
+/// chose none. gh refuses then, and names the command that chooses one.
+async fn choose_base(ctx: &Ctx, repo: Repo) -> Result<Repo> {
+    if ctx.working_copy()?.has_chosen_base().await? {
+        return Ok(repo);
+    }
+    // A failure is reported when the default branch is read.
+    let parent = repo.info().await.ok().and_then(|info| info.parent);
+    let Some(parent) = parent else {
+        return Ok(repo);
+    };
+    let names = [&parent, repo.id()].map(|id| text::one_line(&repo_name(id)).into_owned());
+    let items: Vec<&str> = names.iter().map(String::as_str).collect();
+    let chosen = prompt::choose("Which repository is the pull request for?", &items)?;
+    let base = if chosen == 0 {
+        ctx.forges()?.open(&parent, ctx.policy()?).await?
+    } else {
+        repo
+    };
+    let command = command_line(["git", "config", "forge.repo", &base.id().to_string()]);
+    ctx.ui.note(&format!("To keep this choice: {command}"));
+    Ok(base)
 }
 
 /// Returns the base branch: `--base`, else git's setting for the head branch, else forge's

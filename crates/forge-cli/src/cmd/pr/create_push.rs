@@ -176,7 +176,8 @@ pub(super) async fn plan(
         None => PushedHead::Unknown,
     };
     if args.push {
-        return push_of_flag(ctx, repo, named, configured, head)
+        let is_pushed = matches!(pushed, PushedHead::Complete);
+        return push_of_flag(ctx, repo, named, configured, (is_pushed, head))
             .await
             .map(Some);
     }
@@ -213,7 +214,7 @@ async fn push_of_flag(
     repo: &Repo,
     named: Option<&str>,
     configured: Option<SharedUse>,
-    head: &HeadRef,
+    (is_pushed, head): (bool, &mut HeadRef),
 ) -> Result<Push> {
     let branch = match named {
         Some(_) => head.branch.clone(),
@@ -230,7 +231,22 @@ async fn push_of_flag(
         return Err(Error::invalid("push", message)
             .with_hint("name a branch of this clone with --head, or omit --push"));
     }
-    let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await else {
+    let names_destination = is_pushed
+        || head.owner.is_some()
+        || has_push_destination(ctx, &branch, configured.as_ref()).await?;
+    let fork = if names_destination {
+        None
+    } else {
+        find_own_fork(ctx, repo, head).await?
+    };
+    let remote = match fork {
+        Some(fork) => {
+            *head = head_at(repo.id(), &fork.repo, &head.branch);
+            Some(fork.remote)
+        }
+        None => ctx.remote_of(repo, head.owner.as_deref()).await,
+    };
+    let Some(remote) = remote else {
         let owner = head.owner.as_deref();
         let place = owner.map_or_else(|| repo_name(repo.id()), |o| format!("a repository of {o}"));
         let message = format!("'{shown}' cannot be pushed: no remote of this clone is {place}");
@@ -243,6 +259,51 @@ async fn push_of_flag(
         configured,
         asked: false,
     })
+}
+
+/// Returns true if git's configuration says where a branch is pushed. `git switch -c topic
+/// upstream/main` says it only with `push.default=upstream`.
+async fn has_push_destination(
+    ctx: &Ctx,
+    branch: &str,
+    configured: Option<&SharedUse>,
+) -> Result<bool> {
+    let config = ctx.git_config().await?;
+    let settings = config.branch(branch);
+    let own_name = format!("refs/heads/{branch}");
+    let is_upstream = settings.remote.is_some() && settings.merge == Some(own_name);
+    let is_configured = configured.is_some_and(|used| used.shared.is_none());
+    let push_remote = settings.push_remote.as_ref();
+    let push_remote = push_remote.or(config.push_default_remote.as_ref());
+    Ok(push_remote.is_some() || is_upstream || is_configured)
+}
+
+/// Returns the remote of the user's own repository, if the base repository is somebody else's.
+async fn find_own_fork(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Option<PushTargetRepo>> {
+    let base = repo.id().comparison_key();
+    let mut targets = push_targets(ctx, repo, head).await?;
+    targets.retain(|target| target.repo.comparison_key() != base);
+    if targets.is_empty() {
+        return Ok(None);
+    }
+    let login = repo.viewer().await?.login;
+    if is_owned_by(repo.id(), &login) {
+        return Ok(None);
+    }
+    Ok(targets
+        .into_iter()
+        .find(|target| is_owned_by(&target.repo, &login)))
+}
+
+/// Returns the name of the remote of the user's own repository (see [`find_own_fork`]).
+pub(super) async fn own_fork_remote(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Option<String> {
+    let fork = find_own_fork(ctx, repo, head).await.ok()??;
+    Some(fork.remote)
+}
+
+fn is_owned_by(id: &RepoId, login: &str) -> bool {
+    id.owner_and_name()
+        .is_some_and(|(owner, _)| owner.eq_ignore_ascii_case(login))
 }
 
 struct PushTargetRepo {
@@ -331,11 +392,8 @@ async fn fork_owner(repo: &Repo, targets: &[PushTargetRepo]) -> Option<String> {
         return None;
     }
     let login = repo.viewer().await.ok()?.login;
-    let is_theirs = |id: &RepoId| {
-        let owner = id.owner_and_name().map(|(owner, _)| owner);
-        owner.is_some_and(|owner| owner.eq_ignore_ascii_case(&login))
-    };
-    let has_one = is_theirs(repo.id()) || targets.iter().any(|target| is_theirs(&target.repo));
+    let owns = |id: &RepoId| is_owned_by(id, &login);
+    let has_one = owns(repo.id()) || targets.iter().any(|target| owns(&target.repo));
     (!has_one).then_some(login)
 }
 
