@@ -724,15 +724,35 @@ fn template_gives_the_text_of_an_issue() {
         let wanted = json!({"title": "It breaks", "body": "What happens?\n"});
         assert_eq!(issue, wanted, "{name}");
     }
+    // Without a terminal, the title of the template counts.
+    world.forge(&["issue", "create", "-T", "bug.md"]).ok();
+    let wanted = json!({"title": "Bug:", "body": "What happens?\n"});
+    assert_eq!(json(&world, "4", "title,body"), wanted);
+    world.scratch.write("repo/plain.md", "What?\n");
+    world
+        .scratch
+        .write("repo/.github/ISSUE_TEMPLATE/form.yml", "name: Form\n");
     for (flags, why) in [
-        (&["-T", "none"][..], "there is no template 'none'"),
-        (&["-T", "bug.md", "-b", "B"], "cannot be used with"),
+        (
+            &["-t", "Lost", "-T", "none"][..],
+            "there is no template 'none'",
+        ),
+        (
+            &["-t", "Lost", "-T", "bug.md", "-b", "B"],
+            "cannot be used with",
+        ),
+        (
+            &["-T", "plain.md"],
+            "the template 'plain.md' proposes no title",
+        ),
+        (&["-t", "Lost", "-T", "form.yml"], "is an issue form"),
+        (&["-T", "Form"], "is an issue form"),
     ] {
-        let create = [&["issue", "create", "-t", "Lost"], flags].concat();
+        let create = [&["issue", "create"], flags].concat();
         let _ = world.forge(&create).output().exits(1).says(why);
     }
     let list = ["issue", "list", "--json", "number", "--jq", "length"];
-    assert_eq!(world.forge(&list).text(), "3\n");
+    assert_eq!(world.forge(&list).text(), "4\n");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod diff;
 mod docs;
 mod doctor;
 mod edits;
+mod encodings;
 mod endless;
 mod errors;
 mod escapes;

@@ -3,6 +3,7 @@ use std::fs;
 use forge_testkit::Terminal;
 
 use crate::{
+    differences::listed,
     twins::Twins,
     world::{Tool, World},
 };
@@ -308,4 +309,77 @@ fn typed_text_of_failed_create_is_recovered() {
     let seen = world.fields(Tool::Gh, "1", "title,body");
     assert_eq!(seen["title"], "Typed title");
     assert_eq!(seen["body"], "Typed body.");
+}
+
+/// Asserts that `--fill` takes title and description from the commit that [`World::push`] made.
+#[track_caller]
+fn assert_filled(world: &World, flags: &str, branch: &str) {
+    let line = format!("pr create --fill --dry-run {flags}");
+    let plan = world.command(Tool::Forge, &line).text();
+    assert!(
+        plan.contains(&format!("title:\tAdd {branch}.txt\n")),
+        "{flags}: {plan}"
+    );
+    assert!(plan.ends_with("body:\nWhy.\n"), "{flags}: {plan}");
+}
+
+#[test]
+fn fill_reads_head_that_only_remote_has() {
+    let world = World::new();
+    world.double.seed().fork(crate::world::REPO, "hubot");
+    world.double.seed().collaborator(
+        "hubot/tools",
+        "octocat",
+        forge_github_double::state::Permission::Write,
+    );
+    let url = "http://github.localhost/hubot/tools.git";
+    world.git(&["remote", "add", "fork", url]);
+    world.push("topic");
+    world.push_to("fork", "theirs");
+    for detached in [false, true] {
+        world.git(&["checkout", "--quiet", "main"]);
+        if detached {
+            world.git(&["checkout", "--quiet", "--detach"]);
+        }
+        // A local branch of that name is older than what is pushed.
+        for start in ["origin/main", ""] {
+            for branch in ["topic", "theirs"] {
+                if start.is_empty() {
+                    world.git(&["branch", "--quiet", "-D", branch]);
+                } else {
+                    world.git(&["branch", "--quiet", "--force", "--no-track", branch, start]);
+                }
+            }
+            assert_filled(&world, "--head topic", "topic");
+            assert_filled(&world, "--head hubot:theirs", "theirs");
+        }
+    }
+    let made = world
+        .command(Tool::Forge, "pr create --fill -H hubot:theirs")
+        .text();
+    assert!(made.ends_with("/pull/1\n"), "{made}");
+    listed("`--fill` with `--head` reads the pushed branch");
+}
+
+#[test]
+fn fill_reads_local_branch_pushed_under_another_name() {
+    for name in ["upstream", "tracking"] {
+        let world = World::new();
+        world.push("topic");
+        world.git(&["config", "push.default", name]);
+        world.git(&["push", "--quiet", "origin", "topic:refs/heads/team/topic"]);
+        world.git(&[
+            "branch",
+            "--quiet",
+            "--set-upstream-to",
+            "origin/team/topic",
+        ]);
+        world.git(&["push", "--quiet", "origin", ":refs/heads/topic"]);
+        assert_filled(&world, "", "topic");
+        let made = world.command(Tool::Forge, "pr create --fill").text();
+        assert!(made.ends_with("/pull/1\n"), "{made}");
+        let seen = world.fields(Tool::Gh, "1", "headRefName,title");
+        assert_eq!(seen["headRefName"], "team/topic");
+        assert_eq!(seen["title"], "Add topic.txt");
+    }
 }

@@ -60,20 +60,6 @@ fn forge_accepts_more_locators_than_gh() {
 }
 
 #[test]
-fn create_in_another_repository_needs_head_flag() {
-    let world = with_four();
-    world.double.seed().repo_with_readme("octocat/other");
-    world.push("topic");
-    codes(
-        &world,
-        "pr create -t T -b B -R octocat/other --dry-run",
-        1,
-        0,
-    );
-    listed("another one needs `--head`");
-}
-
-#[test]
 fn create_with_unknown_reviewer_makes_nothing() {
     for (tool, made) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
         let world = World::new();
@@ -298,23 +284,6 @@ fn output_of_finished_watch_differs_from_gh() {
         assert_eq!(theirs.stdout_text(), rows.repeat(2));
     }
     listed("On a pipe, `--watch` prints the checks once, when they have finished");
-}
-
-#[test]
-fn missing_upstream_is_handled_unlike_gh() {
-    let world = with_four();
-    world.git(&[
-        "checkout",
-        "--quiet",
-        "--no-track",
-        "-b",
-        "feature",
-        "origin/main",
-    ]);
-    world.git(&["config", "push.default", "upstream"]);
-    world.git(&["config", "branch.feature.remote", "origin"]);
-    codes(&world, "pr view --json number", 1, 0);
-    listed("With `push.default=upstream` a branch without an upstream branch has no pull request");
 }
 
 #[test]

@@ -140,7 +140,25 @@ fn push_default_simple_uses_the_branch_name() {
     world.git(&["config", "branch.local.merge", "refs/heads/dest"]);
     for name in ["simple", "current"] {
         world.git(&["config", "push.default", name]);
-        world.same_refusal_of(NUMBER);
+        world.fails(Tool::Gh, NUMBER);
+        assert_eq!(world.command(Tool::Forge, NUMBER).text(), "3\n", "{name}");
+    }
+}
+
+#[test]
+fn new_branch_has_its_own_name_with_push_default_upstream() {
+    for name in ["upstream", "tracking"] {
+        found("topic", &[("push.default", name)], 1);
+        found(
+            "topic",
+            &[("push.default", name), ("branch.topic.remote", "origin")],
+            1,
+        );
+        found(
+            "topic",
+            &[("push.default", name), ("remote.pushDefault", "fork")],
+            2,
+        );
     }
 }
 

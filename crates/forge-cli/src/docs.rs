@@ -48,25 +48,32 @@ differences are intended.
   could not be undone.
 - An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
   request, which gh treats as absent: an empty variable would lift a guard, or select another one.
-- With `push.default=upstream` a branch without an upstream branch has no pull request.
+- If the branch to which git pushes has no pull request, the one of the upstream branch
+  (`branch.NAME.merge`) counts, as after `pr checkout --branch`. It does not if others use that
+  branch: a default branch, or the base of a pull request. gh finds none. `-d` deletes such a branch.
 - Flags that exclude each other are refused, also if gh lets one of them win silently: `--jq`
   with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
 
 ### Opening
 
-- `pr create -R` takes the current branch if it names the current repository or a remote of it;
-  another one needs `--head`. `--head owner/repo:branch` names a fork by its repository, and
-  `owner:branch` finds the repository's own branches too.
+- In a clone of a fork, `pr create` on a terminal asks whether the pull request is for the fork or for
+  its origin, unless `forge.repo`, a variable or `gh repo set-default` names it. gh refuses.
+- `--head owner/repo:branch` names a fork by its repository, and `owner:branch` finds the repository's
+  own branches too.
 - A missing label, reviewer, milestone or branch is refused before anything is made, with near names;
   gh opens the pull request first, and fails at reviewers afterwards. What the forge refuses then, such
   as a review by the author, is a warning with the command that does the rest. The exit code is 0,
   since the pull request is open; gh ends with 1.
-- `--fill` leaves out the empty lines that git puts after a commit's message.
+- `--fill` leaves out the empty lines that git puts after a commit's message. `--fill` with `--head`
+  reads the pushed branch; gh needs a local branch of that name.
 - `--dry-run` prints `@me` as it was typed, and reads nothing: a pull request that is open already, or
   a label that does not exist, is not an error there.
+- `pr create` looks for the branch's newest commit on every remote; gh stops at the first remote
+  without the branch. A remote branch that is ahead of the clone counts as pushed. With `--head`,
+  commits that are only in the clone are a warning.
 - `pr create` does not count uncommitted changes.
 - `pr create --push` pushes the branch first, without a question, and sets its upstream; gh asks for
-  the remote.
+  the remote. If git's configuration names none, your own fork gets it.
 - If a title and a description are given, `pr create` asks once more before it pushes, so that
   one answer alone publishes nothing.
 - `pr create --auto` has the pull request merged as soon as its requirements are met, as
@@ -83,6 +90,7 @@ differences are intended.
 
 - `pr list` and `issue list` refuse a `--search` with an unclosed parenthesis or quote. A state in
   parentheses, as in `(is:closed OR is:merged)`, replaces the default; gh still shows only open ones.
+  Elsewhere than on GitHub, `AND` and `NOT` work, and `OR` and parentheses are refused.
 - `pr list` and `pr status` take several `-R`, of which gh takes the last, and `--owner`: one table of
   all of them, each row and each JSON item with its repository. A repository that could not be read is
   named on stderr, and the exit code is 1. Other commands refuse two different `-R`.
@@ -155,6 +163,7 @@ differences are intended.
   comment.
 - `issue create --template` takes title and text of a template of the work tree, also without a
   terminal, and leaves out its labels and assignees. The work tree must be a clone of the repository.
+  An issue form is refused, because only the web page shows it.
   `--recover` needs no terminal either. `--project` does not go with `--web`.
 - `issue create` asks for title, body and the next step, which is *Submit* or *Cancel*; gh also offers
   the browser and metadata there.

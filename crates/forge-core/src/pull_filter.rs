@@ -251,7 +251,40 @@ impl TermTest {
 }
 
 fn parse(search: &str) -> Result<Vec<SearchTerm>> {
-    split_words(search)?.into_iter().map(term).collect()
+    let mut terms: Vec<SearchTerm> = Vec::new();
+    let mut is_negated = false;
+    for word in split_words(search)? {
+        let is_plain = word.quoted_from.is_none();
+        match word.text.as_str() {
+            // All terms have to match anyway.
+            "AND" if is_plain => {}
+            "NOT" if is_plain => is_negated = !is_negated,
+            "OR" if is_plain => return Err(unsupported_error("'OR'")),
+            text if is_plain && text.starts_with('(') => {
+                return Err(unsupported_error("parentheses"));
+            }
+            _ => {
+                let mut next = term(word)?;
+                next.negated ^= std::mem::take(&mut is_negated);
+                terms.push(next);
+            }
+        }
+    }
+    if is_negated {
+        return Err(
+            Error::invalid("search", "no word follows 'NOT' in the search")
+                .with_hint("put the word to leave out after it, or quote 'NOT' to find that word"),
+        );
+    }
+    Ok(terms)
+}
+
+fn unsupported_error(what: &str) -> Error {
+    let message = format!("the search has {what}, which lists of this forge do not support");
+    Error::invalid("search", message).with_hint(
+        "search for one of the alternatives at a time, or put in double quotes what is to be found \
+         as it is",
+    )
 }
 
 /// A word of a search, with the offset of its first quote.
@@ -464,6 +497,40 @@ mod tests {
             "-is:pr",
         ] {
             assert!(!filter(no).matches(&open), "{no}");
+        }
+    }
+
+    #[test]
+    fn operators_of_github_work_or_are_refused() {
+        for (search, matches) in [
+            ("fix AND parser", true),
+            ("fix AND nothing", false),
+            ("NOT nothing", true),
+            ("NOT parser", false),
+            ("fix NOT author:alice", false),
+            ("fix NOT author:bob", true),
+            ("NOT -parser", true),
+            ("NOT NOT parser", true),
+            // Lower-case and quoted words are no operators.
+            ("not", false),
+            ("\"no\"", true),
+            ("\"OR\"", false),
+            ("\"(fix\"", false),
+        ] {
+            assert_eq!(filter(search).matches(&pull()), matches, "{search}");
+        }
+        for search in [
+            "fix OR parser",
+            "is:open OR is:merged",
+            "(fix)",
+            "fix AND (parser OR lexer)",
+            "NOT",
+            "fix NOT",
+            "fix AND NOT",
+        ] {
+            let e = parse(search).unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{search}");
+            assert!(e.hint().is_some(), "{search}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::{ffi::OsStr, fs, path::Path};
 use forge_core::{Error, ErrorKind, Result};
 
 use crate::{
-    Git,
+    Git, decode_text,
     tree::{scratch, with_plain_index},
 };
 
@@ -17,6 +17,12 @@ const REFUSALS: [&str; 5] = [
     ": already exists in index",
     ": does not match index",
 ];
+
+/// First line of a changeset of `hg export`.
+const HG_CHANGESET: &[u8] = b"# HG changeset patch";
+
+/// UTF-8 byte order mark, which some editors put at the start of a file.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Maximum number of mails in a patch. Each mail takes several git processes.
 const MAX_MAILS: usize = 1_000;
@@ -41,36 +47,60 @@ pub enum ApplyResult {
     Conflicts(Vec<String>),
 }
 
-impl Mail {
-    /// Returns true if `patch` is a mail and not a bare diff.
-    #[must_use]
-    pub fn begins(patch: &[u8]) -> bool {
-        let text = patch.trim_ascii_start();
-        let headers = ["From ", "From: ", "Subject: ", "Date: ", "Message-ID: "];
-        headers.iter().any(|h| text.starts_with(h.as_bytes()))
-    }
+/// What git finds in a part of a patch.
+enum ParsedMail {
+    Mail(Mail),
+    /// A mail without a diff, such as a cover letter.
+    WithoutDiff,
+    /// A text without a header.
+    WithoutHeader,
 }
 
 impl Git {
-    /// Returns the mails of a `git format-patch` series, in order. Leaves out mails without a diff,
-    /// such as a cover letter.
+    /// Returns the mails of a patch, in order: those of a mailbox, or the changesets of `hg export`
+    /// or of StGit. Leaves out mails without a diff, such as a cover letter. Returns `None` for a
+    /// bare diff.
     ///
     /// # Errors
-    /// `invalid_input` (field `patch`) for a mail that git cannot parse or that has no author, and
-    /// for more than 1,000 mails.
-    pub async fn mails(&self, patch: &[u8]) -> Result<Vec<Mail>> {
-        let lines = patch.split(|byte| *byte == b'\n');
-        let count = lines.filter(|line| line.starts_with(b"From ")).count();
-        if count > MAX_MAILS {
-            let message = format!("the patch has {count} mails, and the maximum is {MAX_MAILS}");
-            return Err(Error::invalid("patch", message)
-                .with_hint("apply it with `git am`, or ask for a patch of fewer commits"));
-        }
+    /// `invalid_input` (field `patch`) for a mail that git cannot parse or that has no author, for a
+    /// diff after an author in another form, and for more than 1,000 mails.
+    pub async fn mails(&self, patch: &[u8]) -> Result<Option<Vec<Mail>>> {
+        let patch = patch.strip_prefix(BYTE_ORDER_MARK).unwrap_or(patch);
+        let patch = patch.trim_ascii_start();
         let dir = scratch()?;
+        let changesets = read_changesets(patch);
+        let is_changeset = changesets.is_some();
+        let parts = match changesets {
+            Some(parts) => parts,
+            None => self.split_mailbox(dir.path(), patch).await?,
+        };
+        check_count(parts.len())?;
+        let mut mails = Vec::new();
+        for part in &parts {
+            match self.parse_mail(dir.path(), part).await? {
+                ParsedMail::Mail(mail) => mails.push(mail),
+                ParsedMail::WithoutDiff => {}
+                ParsedMail::WithoutHeader if is_changeset || parts.len() > 1 => {
+                    return Err(no_patch("one of its mails has no author"));
+                }
+                ParsedMail::WithoutHeader if names_author(patch) => {
+                    let why = "it names an author in a form that `git am` does not read";
+                    return Err(no_patch(why));
+                }
+                ParsedMail::WithoutHeader => return Ok(None),
+            }
+        }
+        Ok(Some(mails))
+    }
+
+    /// Splits a mailbox into its mails.
+    async fn split_mailbox(&self, dir: &Path, mailbox: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let lines = mailbox.split(|byte| *byte == b'\n');
+        let count = lines.filter(|line| line.starts_with(b"From ")).count();
+        check_count(count)?;
         let mut into = OsStr::new("-o").to_owned();
-        into.push(dir.path());
+        into.push(dir);
         let mut args = vec![OsStr::new("mailsplit"), OsStr::new("-b"), into.as_os_str()];
-        let mailbox = patch.trim_ascii_start();
         // A carriage return belongs to a changed file, unless every line of the mail has one. Mail
         // stores write the line `From …` before a mail themselves.
         let mut lines = mailbox.split(|byte| *byte == b'\n');
@@ -86,16 +116,12 @@ impl Git {
             .trim()
             .parse()
             .unwrap_or(0);
-        let mut mails = Vec::new();
-        for number in 1..=count {
-            let mail = read(&dir.path().join(format!("{number:04}")))?;
-            mails.extend(self.mail(dir.path(), &mail).await?);
-        }
-        Ok(mails)
+        (1..=count)
+            .map(|number| read(&dir.join(format!("{number:04}"))))
+            .collect()
     }
 
-    /// Parses one mail. Returns `None` if it has no diff.
-    async fn mail(&self, dir: &Path, mail: &[u8]) -> Result<Option<Mail>> {
+    async fn parse_mail(&self, dir: &Path, mail: &[u8]) -> Result<ParsedMail> {
         let (message, diff) = (dir.join("message"), dir.join("diff"));
         let args = [
             OsStr::new("mailinfo"),
@@ -111,10 +137,13 @@ impl Git {
             return Err(no_patch(told.error("mailinfo").message()));
         }
         let (body, diff) = (read(&message)?, read(&diff)?);
-        if diff.trim_ascii().is_empty() {
-            return Ok(None);
+        if told.stdout.trim_ascii().is_empty() {
+            return Ok(ParsedMail::WithoutHeader);
         }
-        let told = String::from_utf8_lossy(&told.stdout);
+        if diff.trim_ascii().is_empty() {
+            return Ok(ParsedMail::WithoutDiff);
+        }
+        let told = decode_text(&told.stdout);
         let field = |key: &str| told.lines().find_map(|line| line.strip_prefix(key));
         let mut git = self.clone();
         for (variable, key) in [
@@ -134,12 +163,13 @@ impl Git {
         }
         let subject = field("Subject: ").unwrap_or("");
         // In a message, unlike in a diff, a carriage return is only part of a line end.
-        let body = String::from_utf8_lossy(&body).replace("\r\n", "\n");
-        let message = match body.trim_start_matches('\n').trim_end() {
-            "" => format!("{subject}\n"),
-            body => format!("{subject}\n\n{body}\n"),
+        let body = decode_text(&body).replace("\r\n", "\n");
+        let message = match (subject, body.trim_start_matches('\n').trim_end()) {
+            (subject, "") => format!("{subject}\n"),
+            ("", body) => format!("{body}\n"),
+            (subject, body) => format!("{subject}\n\n{body}\n"),
         };
-        Ok(Some(Mail {
+        Ok(ParsedMail::Mail(Mail {
             author: author.stdout.trim_ascii_end().to_vec(),
             // Git ends a message at a NUL byte. NUL bytes are removed, so that the text after them
             // is kept.
@@ -195,6 +225,109 @@ impl Git {
     }
 }
 
+/// Returns the mails of a patch in a form that `git am` converts to mails: changesets of `hg export`,
+/// or a patch of StGit.
+fn read_changesets(patch: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let first = patch.split(|byte| *byte == b'\n').next()?;
+    let is_hg = first.trim_ascii_end() == HG_CHANGESET;
+    if !is_hg && !is_stgit(patch) {
+        return None;
+    }
+    let has_returns = first.ends_with(b"\r");
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.strip_suffix(b"\r\n").filter(|_| has_returns);
+        lines.push(text.map_or_else(|| line.to_vec(), |text| [text, b"\n"].concat()));
+    }
+    if !is_hg {
+        return Some(vec![mail_of_stgit(&lines)]);
+    }
+    let changesets = lines.split(|line| line.trim_ascii_end() == HG_CHANGESET);
+    Some(changesets.skip(1).map(mail_of_hg).collect())
+}
+
+/// Returns the lines of `hg export` after `# HG changeset patch` as a mail.
+fn mail_of_hg(lines: &[Vec<u8>]) -> Vec<u8> {
+    let header = lines.iter().take_while(|line| line.starts_with(b"# "));
+    let (mut mail, mut length) = (Vec::new(), 0);
+    for line in header {
+        length += 1;
+        if let Some(user) = line.strip_prefix(b"# User ") {
+            mail.extend_from_slice(&[&b"From: "[..], user].concat());
+        } else if let Some(date) = line.strip_prefix(b"# Date ").and_then(date_of_hg) {
+            mail.extend_from_slice(format!("Date: {date}\n").as_bytes());
+        }
+    }
+    mail.push(b'\n');
+    mail.extend(lines.iter().skip(length).flatten());
+    mail
+}
+
+/// Parses `seconds offset`, where the offset is in seconds west of UTC. Returns git's form.
+fn date_of_hg(date: &[u8]) -> Option<String> {
+    let (seconds, offset) = std::str::from_utf8(date).ok()?.trim().split_once(' ')?;
+    let seconds: i64 = seconds.parse().ok()?;
+    let offset: i32 = offset.parse().ok()?;
+    let sign = if offset > 0 { '-' } else { '+' };
+    let minutes = offset.unsigned_abs() / 60;
+    let (hours, minutes) = (minutes / 60, minutes % 60);
+    Some(format!("@{seconds} {sign}{hours:02}{minutes:02}"))
+}
+
+/// Lines after the subject of a patch of StGit begin with one of these.
+const STGIT_KEYS: [&[u8]; 3] = [b"From:", b"Author:", b"Date:"];
+
+fn has_stgit_key(line: &[u8]) -> bool {
+    STGIT_KEYS.iter().any(|key| line.starts_with(key))
+}
+
+/// Returns true if `git am` would take a patch for one of StGit: a subject, an empty line, and a line
+/// such as `From: …`.
+fn is_stgit(patch: &[u8]) -> bool {
+    let mut lines = patch.split(|byte| *byte == b'\n');
+    let (Some(subject), Some(empty), Some(third)) = (lines.next(), lines.next(), lines.next())
+    else {
+        return false;
+    };
+    let keys: [&[u8]; 3] = [b"From ", b"From:", b"Subject:"];
+    let is_mail = keys.iter().any(|key| subject.starts_with(key));
+    !is_mail && empty.trim_ascii().is_empty() && has_stgit_key(third)
+}
+
+fn mail_of_stgit(lines: &[Vec<u8>]) -> Vec<u8> {
+    let mut mail = b"Subject: ".to_vec();
+    mail.extend(lines.iter().take(1).flatten());
+    let header = lines.iter().skip(2).take_while(|line| has_stgit_key(line));
+    let mut length = 2;
+    for line in header {
+        length += 1;
+        match line.strip_prefix(b"Author:") {
+            Some(author) => mail.extend_from_slice(&[&b"From:"[..], author].concat()),
+            None => mail.extend_from_slice(line),
+        }
+    }
+    mail.push(b'\n');
+    mail.extend(lines.iter().skip(length).flatten());
+    mail
+}
+
+/// Returns true if a text before the first file of a diff names an author, as `git show` does.
+fn names_author(diff: &[u8]) -> bool {
+    let keys: [&[u8]; 3] = [b"Author:", b"From:", b"# User "];
+    diff.split(|byte| *byte == b'\n')
+        .take_while(|line| !line.starts_with(b"diff ") && !line.starts_with(b"--- "))
+        .any(|line| keys.iter().any(|key| line.starts_with(key)))
+}
+
+fn check_count(mails: usize) -> Result<()> {
+    if mails <= MAX_MAILS {
+        return Ok(());
+    }
+    let message = format!("the patch has {mails} mails, and the maximum is {MAX_MAILS}");
+    Err(Error::invalid("patch", message)
+        .with_hint("apply it with `git am`, or ask for a patch of fewer commits"))
+}
+
 /// Returns the files that git's messages name because a patch does not apply to them, sorted.
 pub(crate) fn files_that_refuse(stderr: &str) -> Vec<String> {
     let refused = stderr.lines().filter_map(|line| {
@@ -236,13 +369,100 @@ mod tests {
         assert!(e.message().contains("1001 mails"), "{e:?}");
     }
 
-    #[test]
-    fn mail_is_recognised_by_first_line() {
-        for mail in ["From 12 Mon Sep 17 00:00:00 2001\n", "\nSubject: x\n"] {
-            assert!(Mail::begins(mail.as_bytes()), "{mail}");
+    const DIFF: &str = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
+
+    async fn parse(patch: &[u8]) -> Result<Option<Vec<Mail>>> {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        git.mails(patch).await
+    }
+
+    #[tokio::test]
+    async fn git_decides_what_a_mail_is() {
+        let from = "From: J\u{fc}rgen <j@x>\n";
+        let rest = "Date: Tue, 14 Nov 2023 23:13:20 +0100\nSubject: [PATCH] Title\n\nBody.\n---\n";
+        let mut forms: Vec<Vec<u8>> = [
+            "",
+            "From 12 Mon Sep 17 00:00:00 2001\n",
+            "\n\nFrom 12 Mon Sep 17 00:00:00 2001\n",
+            "Return-Path: <x@y>\n",
+            "Received: by z\n\tfolded: line\n",
+            "MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n",
+            "X-Mozilla-Status: 0001\nDelivered-To: z\n",
+        ]
+        .iter()
+        .map(|start| format!("{start}{from}{rest}{DIFF}").into_bytes())
+        .collect();
+        let with_returns: Vec<Vec<u8>> = forms
+            .iter()
+            .map(|form| {
+                String::from_utf8_lossy(form)
+                    .replace('\n', "\r\n")
+                    .into_bytes()
+            })
+            .collect();
+        forms.extend(with_returns);
+        forms.push([BYTE_ORDER_MARK, &forms[0]].concat());
+        let hg = format!(
+            "# HG changeset patch\n# User J\u{fc}rgen <j@x>\n# Date 1700000000 -3600\n\
+             #      Tue Nov 14 23:13:20 2023 +0100\n# Node ID 12\n# Parent  34\n\
+             Title\n\nBody.\n\n{DIFF}"
+        );
+        forms.push(hg.replace('\n', "\r\n").into_bytes());
+        forms.push(hg.into_bytes());
+        let stgit = "Title\n\nAuthor: J\u{fc}rgen <j@x>\nDate: Tue, 14 Nov 2023 23:13:20 +0100\n";
+        forms.push(format!("{stgit}\nBody.\n\n---\n{DIFF}").into_bytes());
+        for form in forms {
+            let shown = String::from_utf8_lossy(&form).into_owned();
+            let mails = parse(&form).await.unwrap().expect(&shown);
+            let [mail] = mails.as_slice() else {
+                panic!("{mails:?}");
+            };
+            assert_eq!(
+                String::from_utf8_lossy(&mail.author),
+                "J\u{fc}rgen <j@x> 1700000000 +0100",
+                "{shown}"
+            );
+            assert_eq!(mail.message, "Title\n\nBody.\n", "{shown}");
+            assert!(mail.diff.ends_with(DIFF.as_bytes()), "{shown}");
         }
-        for other in ["", "diff --git a/x b/x\n", "--- a/x\n", "Fromage\n"] {
-            assert!(!Mail::begins(other.as_bytes()), "{other}");
+    }
+
+    #[tokio::test]
+    async fn exported_changesets_are_separate_mails() {
+        let changeset = |title: &str| {
+            format!("# HG changeset patch\n# User A <a@x>\n# Date 1 25200\n{title}\n\n{DIFF}")
+        };
+        let patch = [changeset("One"), changeset("Two")].concat();
+        let mails = parse(patch.as_bytes()).await.unwrap().unwrap();
+        let titles: Vec<&str> = mails.iter().map(|mail| mail.message.as_str()).collect();
+        assert_eq!(titles, ["One\n", "Two\n"]);
+        assert_eq!(mails[0].author, b"A <a@x> 1 -0700");
+    }
+
+    #[tokio::test]
+    async fn bare_diff_is_no_mail() {
+        for start in ["", "\n", "Index: f\n=====\n", "A remark.\n\n"] {
+            let patch = format!("{start}{DIFF}");
+            assert_eq!(parse(patch.as_bytes()).await.unwrap(), None, "{start}");
+        }
+    }
+
+    #[tokio::test]
+    async fn author_is_not_replaced() {
+        for start in [
+            "commit 1234\nAuthor: Jane <j@x>\nDate:   Tue Nov 14\n\n    Title\n\n",
+            "A remark.\nFrom: Jane <j@x>\n\n",
+            "Subject: Title\n\n",
+            "# HG changeset patch\n# User jane\nTitle\n",
+            "# HG changeset patch\nTitle\n",
+        ] {
+            let e = parse(format!("{start}{DIFF}").as_bytes())
+                .await
+                .unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{start}");
+            assert!(e.hint().unwrap().text().contains("format-patch"), "{e:?}");
         }
     }
 }

@@ -5,9 +5,9 @@
 //! used only the upstream branch, which gives the wrong pull request to users who track `main` and
 //! push to another branch.
 
-use forge_core::{Error, Noun, Result};
+use forge_core::Result;
 
-use crate::{Git, GitConfig};
+use crate::{BranchConfig, Git, GitConfig};
 
 /// Destination of a push of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,21 @@ pub enum CurrentPull {
         at: PushedTo,
         /// Name of the branch in that repository.
         branch: String,
+        /// The upstream branch, if it is another one.
+        upstream: Option<UpstreamBranch>,
     },
+}
+
+/// Upstream branch of the current branch (`branch.<name>.remote` and `branch.<name>.merge`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamBranch {
+    /// The repository of the branch.
+    pub at: PushedTo,
+    /// Name of the branch in that repository.
+    pub branch: String,
+    /// True if `branch.<name>.pushRemote` names the same repository, as after a checkout of a pull
+    /// request from a fork.
+    pub has_push_remote: bool,
 }
 
 /// Returns the name of the current branch, or `None` on a detached head.
@@ -65,8 +79,7 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
 /// Identifies the pull request of the current branch. Returns `None` on a detached head.
 ///
 /// # Errors
-/// `not_found` outside of a repository, and if `push.default` is `upstream` but the branch has no
-/// upstream.
+/// `not_found` outside of a repository.
 pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<CurrentPull>> {
     let push = git.run([
         "rev-parse",
@@ -85,54 +98,56 @@ pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<Curren
             .trim_end_matches('\n')
             .to_owned()
     });
-    decide(&branch, config, push_ref.as_deref()).map(Some)
+    Ok(Some(decide(&branch, config, push_ref.as_deref())))
 }
 
 /// Identifies the pull request like [`current_pull`], but without starting a process. `push_ref` is
 /// the ref to which `@{push}` resolves.
-///
-/// # Errors
-/// `not_found` if `push.default` is `upstream` but the branch has no upstream.
-pub fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> Result<CurrentPull> {
+fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> CurrentPull {
     let settings = config.branch(branch);
     if let Some(number) = settings.merge.as_deref().and_then(pull_number) {
-        return Ok(CurrentPull::Number {
+        return CurrentPull::Number {
             number,
             remote: settings.remote,
-        });
-    }
-    if let Some((remote, branch)) = push_ref.and_then(|name| tracked(name, config)) {
-        return Ok(CurrentPull::Head {
-            at: PushedTo::Remote(remote),
-            branch,
-        });
-    }
-    let at = settings
-        .push_remote
-        .or_else(|| config.push_default_remote.clone())
-        .or(settings.remote)
-        .map_or(PushedTo::Here, |remote| resolve(remote, config));
-    let follows_upstream = matches!(
-        config.push_default.as_deref(),
-        Some("upstream" | "tracking")
-    );
-    let branch = if follows_upstream {
-        let merge = settings.merge.as_deref();
-        let Some(upstream) = merge.and_then(|m| m.strip_prefix("refs/heads/")) else {
-            return Err(Error::not_found(
-                Noun::Branch,
-                format!(
-                    "push.default is 'upstream', and branch '{branch}' has no upstream branch, so \
-                     its pull request is not known"
-                ),
-            )
-            .with_hint("name the pull request, or run `git branch --set-upstream-to`"));
         };
-        upstream.to_owned()
-    } else {
-        branch.to_owned()
+    }
+    let upstream = upstream_branch(&settings, config);
+    let (at, branch) = match push_ref.and_then(|name| tracked(name, config)) {
+        Some((remote, branch)) => (PushedTo::Remote(remote), branch),
+        None => {
+            let follows_upstream = matches!(
+                config.push_default.as_deref(),
+                Some("upstream" | "tracking")
+            );
+            // A new branch without an upstream branch is pushed under its own name.
+            let merge = settings.merge.as_deref().filter(|_| follows_upstream);
+            let merge = merge.and_then(|merge| merge.strip_prefix("refs/heads/"));
+            let branch = merge.unwrap_or(branch).to_owned();
+            let at = settings
+                .push_remote
+                .or_else(|| config.push_default_remote.clone())
+                .or(settings.remote)
+                .map_or(PushedTo::Here, |remote| resolve(remote, config));
+            (at, branch)
+        }
     };
-    Ok(CurrentPull::Head { at, branch })
+    let upstream = upstream.filter(|upstream| upstream.at != at || upstream.branch != branch);
+    CurrentPull::Head {
+        at,
+        branch,
+        upstream,
+    }
+}
+
+/// Returns the upstream branch; `None` if it is a branch of this repository, or one of several.
+fn upstream_branch(settings: &BranchConfig, config: &GitConfig) -> Option<UpstreamBranch> {
+    let branch = settings.merge.as_deref()?.strip_prefix("refs/heads/")?;
+    let at = resolve(settings.remote.clone()?, config);
+    (at != PushedTo::Here && !settings.has_several_merges).then(|| UpstreamBranch {
+        at,
+        branch: branch.to_owned(),
+        has_push_remote: settings.push_remote == settings.remote,
+    })
 }
 
 /// Returns the number `N` in `refs/pull/N/head`.
@@ -183,6 +198,26 @@ mod tests {
         CurrentPull::Head {
             at,
             branch: branch.to_owned(),
+            upstream: None,
+        }
+    }
+
+    fn tracking(head: CurrentPull, at: PushedTo, name: &str, has_push_remote: bool) -> CurrentPull {
+        let CurrentPull::Head {
+            at: place, branch, ..
+        } = head
+        else {
+            panic!("no head branch");
+        };
+        let upstream = UpstreamBranch {
+            at,
+            branch: name.to_owned(),
+            has_push_remote,
+        };
+        CurrentPull::Head {
+            at: place,
+            branch,
+            upstream: Some(upstream),
         }
     }
 
@@ -208,7 +243,12 @@ mod tests {
                 "what git would push to",
                 &["branch.x.merge=refs/heads/main", "branch.x.remote=origin"],
                 Some("refs/remotes/fork/topic"),
-                head(remote("fork"), "topic"),
+                tracking(
+                    head(remote("fork"), "topic"),
+                    remote("origin"),
+                    "main",
+                    false,
+                ),
             ),
             (
                 "a remote with a slash",
@@ -242,7 +282,45 @@ mod tests {
                 "the branch's remote, and not the branch that it tracks",
                 &["branch.x.remote=origin", "branch.x.merge=refs/heads/main"],
                 None,
+                tracking(head(remote("origin"), "x"), remote("origin"), "main", false),
+            ),
+            (
+                "a checkout of a fork's branch under another name",
+                &[
+                    "branch.x.remote=fork",
+                    "branch.x.pushremote=fork",
+                    "branch.x.merge=refs/heads/main",
+                ],
+                None,
+                tracking(head(remote("fork"), "x"), remote("fork"), "main", true),
+            ),
+            (
+                "the upstream branch is the push destination",
+                &["branch.x.remote=origin", "branch.x.merge=refs/heads/x"],
+                Some("refs/remotes/origin/x"),
                 head(remote("origin"), "x"),
+            ),
+            (
+                "several upstream branches",
+                &[
+                    "branch.x.remote=origin",
+                    "branch.x.merge=refs/heads/a",
+                    "branch.x.merge=refs/heads/b",
+                ],
+                None,
+                head(remote("origin"), "x"),
+            ),
+            (
+                "no upstream branch to push to",
+                &["push.default=upstream", "branch.x.remote=fork"],
+                None,
+                head(remote("fork"), "x"),
+            ),
+            (
+                "no upstream at all",
+                &["push.default=tracking"],
+                None,
+                head(PushedTo::Here, "x"),
             ),
             (
                 "a URL as the remote",
@@ -281,21 +359,8 @@ mod tests {
         ];
         for (what, lines, push_ref, expected) in cases {
             let all: Vec<&str> = base.iter().chain(lines.iter()).copied().collect();
-            assert_eq!(
-                &decide("x", &config(&all), *push_ref).unwrap(),
-                expected,
-                "{what}"
-            );
+            assert_eq!(&decide("x", &config(&all), *push_ref), expected, "{what}");
         }
-    }
-
-    #[test]
-    fn missing_upstream_with_push_default_upstream_is_error() {
-        let e = decide("x", &config(&["push.default=tracking"]), None).unwrap_err();
-        assert!(
-            e.is_not_found() && e.message().contains("branch 'x' has no upstream"),
-            "{e}"
-        );
     }
 
     #[tokio::test]

@@ -40,8 +40,8 @@ pub use apply::{ApplyResult, Mail};
 pub use blocking::blocking;
 pub use cat_file::{CatFile, Object, ObjectInfo, ObjectLookup};
 pub use children::{end_reading_processes, wait_for_writing_processes};
-pub use commit::{RawCommit, parse_signature, signature};
-pub use current::{CurrentPull, PushedTo, current_branch, current_pull};
+pub use commit::{RawCommit, decode_text, parse_signature, signature};
+pub use current::{CurrentPull, PushedTo, UpstreamBranch, current_branch, current_pull};
 pub use diff::{applied_mail_args, diff_args, mail_args};
 pub use git::{Git, Output};
 pub use merge::Merged;
@@ -60,7 +60,7 @@ pub use state_files::{
     MAX_STATE_FILE, borrowed_objects, git_dir_of, has_work_tree, root_at, state_file,
     without_line_end,
 };
-pub use tracking::RemoteBranch;
+pub use tracking::{RemoteBranch, TrackedTip};
 pub use tree::TreeEntry;
 pub use tree_file::{TreeFile, read_tree_file};
 pub use version::{MINIMUM, Version};

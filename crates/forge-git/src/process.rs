@@ -36,8 +36,9 @@ const ALWAYS: [&str; 2] = [
 ];
 
 /// Settings for a process that only reads or is guarded. They keep git from starting programs and
-/// from reading unneeded files.
-const QUIET: [&str; 7] = [
+/// from reading unneeded files, and have it print the texts of commits in UTF-8.
+const QUIET: [&str; 8] = [
+    "i18n.logOutputEncoding=UTF-8",
     "core.hooksPath=/dev/null",
     // With renormalisation, a merge of trees would pass every file through its filter programs.
     "merge.renormalize=false",
@@ -81,7 +82,7 @@ const PROGRAM_KEYS: &str = concat!(
     r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand|attributesfile)",
     r"|credential\.(.*\.)?(helper|protectprotocol)",
     r"|http\.(.*\.)?(proxy.*|ssl.*|cookiefile|savecookies|extraheader|curloptresolve|followredirects)",
-    r"|protocol\..*",
+    r"|protocol\.(.*\.)?allow",
     r"|remote\..*\.(uploadpack|receivepack|vcs|proxy|proxyauthmethod|pushurl)",
     r"|url\..*\.(pushinsteadof|insteadof)",
     r"|fetch\.(bundleuri|fsck\.skiplist)",
@@ -463,6 +464,128 @@ mod tests {
         std::fs::write(attributes, "* merge=own\n").unwrap();
         let tips = tips.try_into().unwrap();
         (dir, log, tips)
+    }
+
+    /// The keys of git that [`PROGRAM_KEYS`] matches, with `x` for a name. Each was looked up in
+    /// git-config(1).
+    const MATCHED: [&str; 46] = [
+        "core.alternaterefscommand",
+        "core.askpass",
+        "core.attributesfile",
+        "core.gitproxy",
+        "core.hookspath",
+        "core.sshcommand",
+        "core.worktree",
+        "credential.helper",
+        "credential.protectprotocol",
+        "fetch.bundleuri",
+        "fetch.fsck.skiplist",
+        "filter.x.clean",
+        "filter.x.process",
+        "filter.x.smudge",
+        "gc.recentobjectshook",
+        "gpg.program",
+        "gpg.ssh.defaultkeycommand",
+        "gpg.x.program",
+        "hook.x.command",
+        "http.cookiefile",
+        "http.curloptresolve",
+        "http.extraheader",
+        "http.followredirects",
+        "http.proxy",
+        "http.proxyauthmethod",
+        "http.savecookies",
+        "http.ssltry",
+        "merge.x.driver",
+        "protocol.allow",
+        "protocol.x.allow",
+        "remote.x.proxy",
+        "remote.x.proxyauthmethod",
+        "remote.x.pushurl",
+        "remote.x.receivepack",
+        "remote.x.uploadpack",
+        "remote.x.vcs",
+        "url.x.insteadof",
+        "url.x.pushinsteadof",
+        "http.sslbackend",
+        "http.sslcainfo",
+        "http.sslcapath",
+        "http.sslcert",
+        "http.sslcipherlist",
+        "http.sslkey",
+        "http.sslverify",
+        "http.sslversion",
+    ];
+
+    /// Returns the keys of git that [`PROGRAM_KEYS`] matches.
+    async fn matched_keys(git: &Git, dir: &std::path::Path) -> Vec<String> {
+        let listed = git.run_ok(["help", "--config"]).await.unwrap();
+        let listed = String::from_utf8(listed).unwrap();
+        let mut file = String::new();
+        for key in listed.lines().take_while(|line| !line.is_empty()) {
+            // A placeholder such as `<name>`, and an asterisk, stand for any text.
+            let mut key = key.replace('*', "x");
+            while let (Some(start), Some(end)) = (key.find('<'), key.find('>')) {
+                key.replace_range(start..=end, "x");
+            }
+            let (section, field) = key.rsplit_once('.').unwrap();
+            let header = match section.split_once('.') {
+                Some((section, name)) => format!("{section} \"{name}\""),
+                None => section.to_owned(),
+            };
+            // git lists `gitweb.remote_heads`, which it could not read.
+            if !field.contains('_') {
+                file.push_str(&format!("[{header}]\n\t{field} = v\n"));
+            }
+        }
+        let path = dir.join("keys");
+        std::fs::write(&path, file).unwrap();
+        let path = path.to_str().unwrap();
+        let args = ["config", "--file", path, "--name-only", "--get-regexp"];
+        let matched = git.run_ok(args.iter().chain(&[PROGRAM_KEYS])).await;
+        let matched = String::from_utf8(matched.unwrap()).unwrap();
+        matched.lines().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn program_keys_match_only_known_keys_of_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let matched = matched_keys(&git, dir.path()).await;
+        let is_known = |key: &str| {
+            MATCHED.contains(&key)
+                || key.starts_with("http.proxyssl")
+                || key == "http.sslcertpasswordprotected"
+        };
+        let unknown: Vec<&String> = matched.iter().filter(|key| !is_known(key)).collect();
+        assert!(unknown.is_empty(), "can these name a program? {unknown:?}");
+        assert!(matched.len() > 30, "{matched:?}");
+    }
+
+    #[tokio::test]
+    async fn protocol_version_is_no_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        for key in [
+            "protocol.version",
+            "http.version",
+            "remote.x.fetch",
+            "core.editor",
+        ] {
+            git.run_ok(["config", key, "2"]).await.unwrap();
+        }
+        assert!(git.program_settings().await.unwrap().is_empty());
+        for key in ["protocol.allow", "protocol.ext.allow"] {
+            let git = Git::at(dir.path());
+            git.run_ok(["config", key, "always"]).await.unwrap();
+            let settings = git.program_settings().await.unwrap();
+            assert!(
+                settings.iter().any(|setting| setting.key == key),
+                "{settings:?}"
+            );
+        }
     }
 
     async fn commit(git: &Git, blob: &str, parents: &[&str]) -> String {

@@ -9,12 +9,12 @@ use forge_core::{Action, Arg, Error, ErrorKind, Hint, Noun, Param, Result};
 
 use crate::{Git, Version, command_line};
 
-/// A remote with a URL.
+/// A remote with a URL for fetches or for pushes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
     /// Name of the remote.
     pub name: String,
-    /// URL to fetch from, after `url.<base>.insteadOf` was applied.
+    /// URL to fetch from, or else the first one to push to, after `url.<base>.insteadOf` was applied.
     pub url: String,
     /// The value that `gh repo set-default` wrote: `base`, or a repository.
     pub resolved: Option<String>,
@@ -103,7 +103,12 @@ impl GitConfig {
             let required = || value.ok_or_else(|| refused_setting(&lossy(key), "has no value"));
             match (section, name, field) {
                 (b"url", Some(base), b"insteadof") => urls.add_rewrite(base, required()?),
-                (b"remote", Some(name), b"url") => urls.add_url(name, required()?),
+                (b"remote", Some(name), b"url") => {
+                    add_url(&mut urls.remote(name).urls, required()?);
+                }
+                (b"remote", Some(name), b"pushurl") => {
+                    add_url(&mut urls.remote(name).push_urls, required()?);
+                }
                 (b"remote", Some(name), b"gh-resolved") => {
                     urls.remote(name).resolved = Some(lossy(required()?));
                 }
@@ -174,7 +179,25 @@ struct ConfiguredRemote {
     /// Place of the remote in the order of the configuration.
     order: usize,
     urls: Vec<Vec<u8>>,
+    push_urls: Vec<Vec<u8>>,
     resolved: Option<String>,
+}
+
+impl ConfiguredRemote {
+    /// Returns the URL from which git fetches: the first one. Without one, git pushes to the first
+    /// `pushurl`.
+    fn first_url(&self) -> Option<&Vec<u8>> {
+        self.urls.first().or_else(|| self.push_urls.first())
+    }
+}
+
+/// Adds a URL to a list. An empty value removes the URLs before it.
+fn add_url(urls: &mut Vec<Vec<u8>>, url: &[u8]) {
+    if url.is_empty() {
+        urls.clear();
+    } else {
+        urls.push(url.to_owned());
+    }
 }
 
 /// The settings `url.<base>.insteadOf` of one base.
@@ -193,16 +216,6 @@ impl RemoteUrls {
         self.remotes.entry(name.to_owned()).or_insert_with(new)
     }
 
-    /// Adds a URL. An empty value removes the URLs before it.
-    fn add_url(&mut self, remote: &[u8], url: &[u8]) {
-        let urls = &mut self.remote(remote).urls;
-        if url.is_empty() {
-            urls.clear();
-        } else {
-            urls.push(url.to_owned());
-        }
-    }
-
     fn add_rewrite(&mut self, base: &[u8], prefix: &[u8]) {
         let prefix = prefix.to_owned();
         match self
@@ -218,20 +231,19 @@ impl RemoteUrls {
         }
     }
 
-    /// Returns the remotes that have a URL, with the URL from which git fetches. Leaves out names
-    /// and URLs that are not UTF-8: forges have no such names.
+    /// Returns the remotes that have a URL, each with one URL. Leaves out names and URLs that are not
+    /// UTF-8: forges have no such names.
     fn resolve(self) -> Vec<Remote> {
         let rank = |name: &[u8]| {
             let first = FIRST.iter().position(|first| first.as_bytes() == name);
             first.unwrap_or(FIRST.len())
         };
         let mut remotes: Vec<_> = self.remotes.into_iter().collect();
-        remotes.retain(|(_, remote)| !remote.urls.is_empty());
+        remotes.retain(|(_, remote)| remote.first_url().is_some());
         remotes.sort_by_key(|(name, remote)| (rank(name), remote.order));
         remotes.truncate(MAX_REMOTES);
         let resolve = |(name, remote): (Vec<u8>, ConfiguredRemote)| {
-            // If a remote has several URLs, git fetches from the first one.
-            let url = rewrite(remote.urls.first()?, &self.rewrites);
+            let url = rewrite(remote.first_url()?, &self.rewrites);
             Some(Remote {
                 name: String::from_utf8(name).ok()?,
                 url: String::from_utf8(url).ok()?,
@@ -445,6 +457,23 @@ mod tests {
     }
 
     #[test]
+    fn push_url_counts_without_other_url() {
+        let config = parse(&[
+            ("remote.a.pushurl", "gone"),
+            ("remote.a.pushurl", ""),
+            ("remote.a.pushurl", "gh:o/r"),
+            ("remote.a.pushurl", "second"),
+            ("remote.b.pushurl", "push"),
+            ("remote.b.url", "fetch"),
+            ("remote.c.pushurl", "x"),
+            ("remote.c.pushurl", ""),
+            ("url.https://github.com/.insteadof", "gh:"),
+        ]);
+        let urls: Vec<_> = config.remotes.iter().map(|r| (&*r.name, &*r.url)).collect();
+        assert_eq!(urls, [("a", "https://github.com/o/r"), ("b", "fetch")]);
+    }
+
+    #[test]
     fn longest_rewritten_prefix_wins() {
         let config = parse(&[
             ("url.https://github.com/.insteadof", "gh:"),
@@ -554,16 +583,18 @@ mod tests {
         text
     }
 
-    /// Returns the names and fetch URLs of `git remote -v`, sorted by name.
+    /// Returns the names and URLs of `git remote -v`, sorted by name: the URL for fetches, or else
+    /// the first one for pushes.
     async fn remotes_of_git(git: &Git) -> BTreeMap<String, String> {
         let printed = String::from_utf8(git.run_ok(["remote", "-v"]).await.unwrap()).unwrap();
-        let fetched = printed
-            .lines()
-            .filter_map(|line| line.strip_suffix(" (fetch)"));
-        let split = fetched.map(|line| line.split_once('\t').unwrap());
-        split
-            .map(|(name, url)| (name.to_owned(), url.to_owned()))
-            .collect()
+        let mut urls = BTreeMap::new();
+        for kind in [" (fetch)", " (push)"] {
+            for line in printed.lines().filter_map(|line| line.strip_suffix(kind)) {
+                let (name, url) = line.split_once('\t').unwrap();
+                urls.entry(name.to_owned()).or_insert(url.to_owned());
+            }
+        }
+        urls
     }
 
     #[tokio::test]
@@ -578,7 +609,7 @@ mod tests {
         let plain = std::fs::read_to_string(&path).unwrap();
         let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
         let mut compared = 0;
-        for _ in 0..100 {
+        for _ in 0..200 {
             let generated = generate_config(&mut dice);
             std::fs::write(&path, format!("{plain}{generated}")).unwrap();
             let config = GitConfig::read(&git).await.unwrap();
@@ -592,7 +623,7 @@ mod tests {
             let without_url = generated.matches("[remote").count();
             assert!(other < without_url, "{of_git:?}\n{generated}");
         }
-        assert!(compared > 200, "{compared}");
+        assert!(compared > 400, "{compared}");
     }
 
     #[tokio::test]

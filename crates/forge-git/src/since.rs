@@ -12,7 +12,7 @@ use forge_core::{
 use futures::{TryStreamExt as _, stream, try_join};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Git, Merged, diff_args};
+use crate::{Git, Merged, decode_text, diff_args};
 
 /// Maximum number of commits that are compared, for each of the two heads.
 const MAX_COMMITS: usize = 250;
@@ -287,7 +287,7 @@ impl Git {
             "--end-of-options",
         ];
         let listed = self.run_ok(options.iter().chain(range)).await?;
-        let text = String::from_utf8_lossy(&listed);
+        let text = decode_text(&listed);
         let commits = text.lines().filter_map(|line| {
             let (oid, headline) = line.split_once(' ')?;
             Some((oid.to_owned(), headline.to_owned()))

@@ -4,6 +4,22 @@ use forge_core::Result;
 
 use crate::Git;
 
+/// Which of several remote-tracking branches has the newest commit of a local branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackedTip {
+    /// The branch at this index of the list has the commit.
+    At(usize),
+    /// Some of the branches exist, and none has the commit.
+    Behind {
+        /// Index of the first branch that exists.
+        index: usize,
+        /// Number of commits that this branch lacks.
+        missing: u64,
+    },
+    /// None of the branches exists, or there is no local branch.
+    Untracked,
+}
+
 /// A remote-tracking branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteBranch {
@@ -45,6 +61,43 @@ impl Git {
         Ok(chosen.or(only).map(|at| found.swap_remove(at)))
     }
 
+    /// Returns which of the refs `tracking` has the newest commit of the local branch `branch`. A
+    /// ref at this very commit is preferred to one that is ahead of it.
+    ///
+    /// # Errors
+    /// `git` if git cannot be run.
+    pub async fn find_tracked_tip(&self, branch: &str, tracking: &[String]) -> Result<TrackedTip> {
+        let local = format!("refs/heads/{branch}");
+        let mut names: Vec<&str> = tracking.iter().map(String::as_str).collect();
+        names.push(&local);
+        let oids = self.ref_oids(&names).await?;
+        let Some(tip) = oids.get(&local) else {
+            return Ok(TrackedTip::Untracked);
+        };
+        let indexed = tracking.iter().enumerate();
+        let existing: Vec<(usize, &String)> = indexed
+            .filter_map(|(index, name)| Some((index, oids.get(name)?)))
+            .collect();
+        if let Some((index, _)) = existing.iter().find(|(_, oid)| *oid == tip) {
+            return Ok(TrackedTip::At(*index));
+        }
+        for (index, oid) in &existing {
+            if self.contains(oid, tip).await? {
+                return Ok(TrackedTip::At(*index));
+            }
+        }
+        let Some((index, oid)) = existing.first() else {
+            return Ok(TrackedTip::Untracked);
+        };
+        let range = format!("{oid}..{tip}");
+        let args = ["rev-list", "--count", "--end-of-options", &range];
+        let count = self.run_ok(args).await?;
+        Ok(TrackedTip::Behind {
+            index: *index,
+            missing: String::from_utf8_lossy(&count).trim().parse().unwrap_or(1),
+        })
+    }
+
     /// Returns the remote that the configuration names for `branch`, or an empty text, and the
     /// remote-tracking branches with the name of `branch`.
     async fn remote_branches(&self, branch: &str) -> Result<(String, Vec<RemoteBranch>)> {
@@ -73,5 +126,51 @@ impl Git {
             }));
         }
         Ok((remote, found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn tracked_tip_is_equal_ahead_behind_or_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        let run = async |args: &[&str]| {
+            let who = ["-c", "user.name=n", "-c", "user.email=e"];
+            git.run_ok(who.iter().chain(args)).await.unwrap();
+        };
+        run(&["init", "-q", "-b", "topic"]).await;
+        let names = ["upstream", "origin", "fork"];
+        let tracking = names.map(|name| format!("refs/remotes/{name}/topic"));
+        let find = async || git.find_tracked_tip("topic", &tracking).await.unwrap();
+        assert_eq!(find().await, TrackedTip::Untracked);
+        for message in ["1", "2", "3", "4"] {
+            run(&["commit", "-q", "--allow-empty", "-m", message]).await;
+            run(&["tag", message]).await;
+        }
+        assert_eq!(find().await, TrackedTip::Untracked);
+        // A longer name is another branch, and so is a tag of this name.
+        run(&["update-ref", "refs/remotes/origin/topic/more", "4"]).await;
+        run(&["update-ref", "refs/tags/refs/remotes/origin/topic", "4"]).await;
+        assert_eq!(find().await, TrackedTip::Untracked);
+        run(&["update-ref", "-d", "refs/remotes/origin/topic/more"]).await;
+        run(&["update-ref", "refs/remotes/origin/topic", "2"]).await;
+        let behind = |index, missing| TrackedTip::Behind { index, missing };
+        assert_eq!(find().await, behind(1, 2));
+        run(&["update-ref", "refs/remotes/upstream/topic", "1"]).await;
+        assert_eq!(find().await, behind(0, 3));
+        run(&["update-ref", "refs/remotes/fork/topic", "4"]).await;
+        assert_eq!(find().await, TrackedTip::At(2));
+        // A remote branch that is ahead has every commit, but an equal one is preferred.
+        run(&["reset", "-q", "--hard", "3"]).await;
+        assert_eq!(find().await, TrackedTip::At(2));
+        run(&["update-ref", "refs/remotes/upstream/topic", "4"]).await;
+        run(&["update-ref", "refs/remotes/fork/topic", "3"]).await;
+        assert_eq!(find().await, TrackedTip::At(2));
+        // An amended commit is on no remote branch.
+        run(&["commit", "-q", "--amend", "--allow-empty", "-m", "other"]).await;
+        assert_eq!(find().await, behind(0, 1));
     }
 }

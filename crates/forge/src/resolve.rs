@@ -32,6 +32,18 @@ pub(crate) async fn base_repo(forges: &Forges, place: &WorkingDir) -> Result<Rep
     choose(&candidates, hosts)
 }
 
+/// Returns true if the environment or git's configuration names the repository of `base_repo`: a
+/// variable, `forge.repo`, or `gh repo set-default`.
+pub(crate) async fn has_chosen_base(forges: &Forges, place: &WorkingDir) -> Result<bool> {
+    let variables = [Var::ForgeRepo, Var::GhRepo];
+    if forges.config().env().first(&variables).is_some() {
+        return Ok(true);
+    }
+    let config = place.config().await?;
+    let is_resolved = config.remotes.iter().any(|r| r.resolved.is_some());
+    Ok(config.forge_repo.is_some() || is_resolved)
+}
+
 pub(crate) async fn clone_of(
     forges: &Forges,
     place: &WorkingDir,

@@ -1,12 +1,13 @@
 //! Resolves a caller's selector (such as a number, a URL or a branch) to one pull request.
 
 use forge_core::{
-    Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result, Warning,
-    model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
+    Action, Error, Hint, Noun, Op, PageReq, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result,
+    Warning,
+    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
 };
-use forge_git::{CurrentPull, PushedTo, WorkingDir, current_pull};
+use forge_git::{CurrentPull, PushedTo, UpstreamBranch, WorkingDir, current_pull};
 
-use crate::Forges;
+use crate::{Forges, resolve};
 
 /// A pull request named by a selector.
 #[derive(Debug)]
@@ -187,6 +188,15 @@ impl<'a> WorkingCopy<'a> {
         Self { forges, place }
     }
 
+    /// Returns true if the user chose the repository of commands without `-R`: by `FORGE_REPO`,
+    /// `GH_REPO`, `forge.repo` or `gh repo set-default`.
+    ///
+    /// # Errors
+    /// Fails if git's configuration cannot be read.
+    pub async fn has_chosen_base(&self) -> Result<bool> {
+        resolve::has_chosen_base(self.forges, self.place).await
+    }
+
     /// Returns true if `repo` is the repository at this place. In this case the branches of `repo`
     /// are the local branches, wherever they are pushed to.
     pub async fn is(&self, repo: &Repo) -> bool {
@@ -203,22 +213,44 @@ impl<'a> WorkingCopy<'a> {
     /// # Errors
     /// `not_found` on a detached head; also the errors of [`SelectedPull::by_head`].
     pub async fn current_pull(&self, repo: Repo, fields: PrFields) -> Result<SelectedPull> {
-        match self.current(&repo).await?.ok_or_else(detached)? {
-            CurrentBranch::Number(number) => Ok(SelectedPull::by_key(repo, PrKey::Number(number))),
-            CurrentBranch::Head(head) => SelectedPull::by_head(repo, &head, fields).await,
+        let (head, upstream) = match self.current(&repo).await?.ok_or_else(detached)? {
+            CurrentBranch::Number(number) => {
+                return Ok(SelectedPull::by_key(repo, PrKey::Number(number)));
+            }
+            CurrentBranch::Head { head, upstream } => (head, upstream),
+        };
+        let found = SelectedPull::by_head(repo.clone(), &head, fields).await;
+        match (found, upstream) {
+            (Err(e), Some(upstream)) if e.is_not_found() => {
+                upstream.find_pull(&repo, fields).await?.ok_or(e)
+            }
+            (found, _) => found,
         }
     }
 
-    /// Returns the number of the current branch's pull request if git's configuration has it. In
-    /// this case `branch.<name>.merge` is `refs/pull/<number>/head`.
+    /// Returns the pull request of the current branch if only git's configuration leads to it: by
+    /// its number (`branch.<name>.merge` is `refs/pull/<number>/head`), or by the upstream branch.
     ///
     /// # Errors
-    /// Fails if git fails.
-    pub async fn current_number(&self, repo: &Repo) -> Result<Option<u64>> {
-        Ok(match self.current(repo).await? {
-            Some(CurrentBranch::Number(number)) => Some(number),
-            None | Some(CurrentBranch::Head(_)) => None,
-        })
+    /// Fails if git fails, or the pull request cannot be read.
+    pub async fn configured_pull(
+        &self,
+        repo: &Repo,
+        fields: PrFields,
+    ) -> Result<Option<PullRequest>> {
+        match self.current(repo).await? {
+            Some(CurrentBranch::Number(number)) => {
+                repo.pull(&repo.pull_id(number), fields).await.map(Some)
+            }
+            Some(CurrentBranch::Head {
+                upstream: Some(upstream),
+                ..
+            }) => match upstream.find_pull(repo, fields).await? {
+                Some(mut found) => found.view(fields).await.map(Some),
+                None => Ok(None),
+            },
+            Some(CurrentBranch::Head { upstream: None, .. }) | None => Ok(None),
+        }
     }
 
     /// Returns the current branch as the head of a pull request to `repo`; `None` on a detached
@@ -228,7 +260,7 @@ impl<'a> WorkingCopy<'a> {
     /// Fails if git fails.
     pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
         Ok(match self.current(repo).await? {
-            Some(CurrentBranch::Head(head)) => Some(head),
+            Some(CurrentBranch::Head { head, .. }) => Some(head),
             None | Some(CurrentBranch::Number(_)) => None,
         })
     }
@@ -238,15 +270,42 @@ impl<'a> WorkingCopy<'a> {
     async fn current(&self, repo: &Repo) -> Result<Option<CurrentBranch>> {
         if self.is(repo).await {
             let branch = forge_git::current_branch(self.place.git()).await?;
-            return Ok(branch.map(|branch| CurrentBranch::Head(HeadRef::branch(branch))));
+            return Ok(branch.map(|branch| CurrentBranch::Head {
+                head: HeadRef::branch(branch),
+                upstream: None,
+            }));
         }
         let config = self.place.config().await?;
         Ok(match current_pull(self.place.git(), config).await? {
             None => None,
             Some(CurrentPull::Number { number, .. }) => Some(CurrentBranch::Number(number)),
-            Some(CurrentPull::Head { at, branch }) => {
-                Some(CurrentBranch::Head(self.head_at(repo, &at, branch).await))
+            Some(CurrentPull::Head {
+                at,
+                branch,
+                upstream,
+            }) => {
+                let place = self.repo_at(&at).await;
+                let upstream = match upstream {
+                    Some(upstream) => self.upstream_head(repo, upstream).await.map(Box::new),
+                    None => None,
+                };
+                Some(CurrentBranch::Head {
+                    head: head_in(repo, place.as_ref(), branch),
+                    upstream,
+                })
             }
+        })
+    }
+
+    /// Returns the upstream branch as the head of a pull request to `repo`; `None` if it is on
+    /// another forge.
+    async fn upstream_head(&self, repo: &Repo, upstream: UpstreamBranch) -> Option<UpstreamHead> {
+        let place = self.repo_at(&upstream.at).await?;
+        let is_there = place.kind == repo.id().kind && place.host == repo.id().host;
+        is_there.then(|| UpstreamHead {
+            head: head_in(repo, Some(&place), upstream.branch),
+            place,
+            has_push_remote: upstream.has_push_remote,
         })
     }
 
@@ -271,10 +330,9 @@ impl<'a> WorkingCopy<'a> {
         None
     }
 
-    /// Returns a branch as the head of a pull request to `repo`. If the branch is pushed to another
-    /// repository, adds the owner of that repository. Also adds the name of that repository if it
-    /// differs from the name of `repo`.
-    async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
+    /// Returns the repository to which a branch is pushed; `None` for this repository, and if its
+    /// address is unknown.
+    async fn repo_at(&self, at: &PushedTo) -> Option<RepoId> {
         let config = self.place.config().await.ok();
         let url = match at {
             PushedTo::Here => None,
@@ -283,26 +341,64 @@ impl<'a> WorkingCopy<'a> {
                 .and_then(|config| config.remote(name))
                 .map(|remote| &remote.url),
         };
-        let head = match url {
-            Some(url) => self.forges.remote_repo(self.place, url).await.ok(),
-            None => None,
-        };
-        let head = head.filter(|head| head.comparison_key() != repo.id().comparison_key());
-        let named = head.as_ref().and_then(RepoId::owner_and_name);
-        let own = repo.id().owner_and_name().map(|(_, name)| name);
-        let mut head = HeadRef::branch(branch);
-        head.owner = named.map(|(owner, _)| owner.to_owned());
-        head.repo = named
-            .filter(|(_, name)| own.is_none_or(|own| !own.eq_ignore_ascii_case(name)))
-            .map(|(_, name)| name.to_owned());
-        head
+        self.forges.remote_repo(self.place, url?).await.ok()
     }
+}
+
+/// Returns a branch of the repository `place` as the head of a pull request to `repo`. If `place` is
+/// another repository, adds its owner, and its name if that differs from the name of `repo`.
+fn head_in(repo: &Repo, place: Option<&RepoId>, branch: String) -> HeadRef {
+    let place = place.filter(|place| place.comparison_key() != repo.id().comparison_key());
+    let named = place.and_then(RepoId::owner_and_name);
+    let own = repo.id().owner_and_name().map(|(_, name)| name);
+    let mut head = HeadRef::branch(branch);
+    head.owner = named.map(|(owner, _)| owner.to_owned());
+    head.repo = named
+        .filter(|(_, name)| own.is_none_or(|own| !own.eq_ignore_ascii_case(name)))
+        .map(|(_, name)| name.to_owned());
+    head
 }
 
 /// Pull request of the current branch, by number or by head.
 enum CurrentBranch {
     Number(u64),
-    Head(HeadRef),
+    Head {
+        head: HeadRef,
+        upstream: Option<Box<UpstreamHead>>,
+    },
+}
+
+/// Upstream branch of the current branch, to which git does not push.
+struct UpstreamHead {
+    head: HeadRef,
+    place: RepoId,
+    has_push_remote: bool,
+}
+
+impl UpstreamHead {
+    /// Finds the pull request of the upstream branch. Returns `None` if others use the branch: a new
+    /// branch that was made from `origin/main` has nothing to do with a pull request of `main`.
+    async fn find_pull(&self, repo: &Repo, fields: PrFields) -> Result<Option<SelectedPull>> {
+        let found = match SelectedPull::by_head(repo.clone(), &self.head, fields).await {
+            Ok(found) => found,
+            Err(e) if e.is_not_found() => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        if self.has_push_remote {
+            return Ok(Some(found));
+        }
+        let branch = self.head.branch.as_str();
+        let place = repo.client().repo(self.place.clone());
+        let default = place.info().await?.default_branch;
+        if default.is_none_or(|default| default == branch) {
+            return Ok(None);
+        }
+        let mut query = PullQuery::default();
+        query.base = Some(branch.to_owned());
+        query.state = StateFilter::All;
+        let stacked = place.pulls(&query, PageReq::first(1)).await?;
+        Ok(stacked.items.is_empty().then_some(found))
+    }
 }
 
 fn detached() -> Error {

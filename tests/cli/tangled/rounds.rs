@@ -353,6 +353,14 @@ fn create_reports_unpushed_commits() {
     in_clone(&["add", "."]);
     in_clone(&["commit", "--quiet", "-m", "Later"]);
     let create = ["pr", "create", "-t", "T", "-b", "B"];
+    let refused = t.forge_in(clone.clone(), &t.bob, &create);
+    says(
+        &refused,
+        1,
+        "1 commit of 'topic' is not pushed: origin/topic lacks it",
+    );
+    assert!(t.world.pds().records(&t.bob.did, PULL).is_empty());
+    let create = [&create[..], &["-H", "topic"]].concat();
     let output = t.forge_in(clone.clone(), &t.bob, &create).output().exits(0);
     let said = output.stderr_text();
     let wanted =

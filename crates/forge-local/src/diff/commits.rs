@@ -5,7 +5,7 @@ use forge_core::{
     call::{Charge, MAX_HELD},
     model::{Commit, Signature},
 };
-use forge_git::{CatFile, ObjectLookup, RawCommit, parse_signature};
+use forge_git::{CatFile, ObjectLookup, RawCommit, decode_text, parse_signature};
 
 use crate::{Local, paging, store::StoredPull};
 
@@ -22,7 +22,7 @@ impl Local {
         let pull = self.store.read(&mut cat, number).await?;
         let oids = self.commit_ids(&pull).await?;
         let page = paging::slice(oids, page, &("commits", number))?;
-        let mut result = Page::new(read(&mut cat, &page.items).await?);
+        let mut result = Page::new(self.read_commits(&mut cat, &page.items).await?);
         result.next = page.next;
         result.total = page.total;
         Ok(result)
@@ -34,7 +34,7 @@ impl Local {
         cat: &mut CatFile,
         pull: &StoredPull,
     ) -> Result<Vec<Commit>> {
-        read(cat, &self.commit_ids(pull).await?).await
+        self.read_commits(cat, &self.commit_ids(pull).await?).await
     }
 
     /// Returns the ids of the commits in head but not in base, oldest first.
@@ -65,30 +65,50 @@ impl Local {
             .map(str::to_owned)
             .collect())
     }
+
+    async fn read_commits(&self, cat: &mut CatFile, oids: &[String]) -> Result<Vec<Commit>> {
+        let mut commits: Vec<Commit> = Vec::with_capacity(oids.len());
+        let mut charge = Charge::new();
+        for chunk in oids.chunks(64) {
+            let mut ids = chunk.iter();
+            let mut encoded: Vec<String> = Vec::new();
+            let read = |found: ObjectLookup| {
+                let oid = ids.next().map(String::as_str).unwrap_or_default();
+                let commit = match found.into_object()? {
+                    Some(object) => {
+                        encoded.extend(declares_encoding(&object.data).then(|| oid.to_owned()));
+                        decode(oid, &object.data, &mut charge)?
+                    }
+                    None => None,
+                };
+                commit.ok_or_else(|| {
+                    Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
+                        .with_hint("run `git fsck`, which names the damaged objects")
+                })
+            };
+            for commit in cat.get_each(chunk, MAX_HELD, read).await? {
+                commits.push(commit?);
+            }
+            if encoded.is_empty() {
+                continue;
+            }
+            // Git converts the other encodings.
+            for (oid, data) in self.git().commits_in_utf8(&encoded).await? {
+                let converted = decode(&oid, &data, &mut charge)?;
+                let place = commits.iter_mut().find(|commit| commit.oid == oid);
+                if let (Some(place), Some(converted)) = (place, converted) {
+                    *place = converted;
+                }
+            }
+        }
+        charge.keep();
+        Ok(commits)
+    }
 }
 
-async fn read(cat: &mut CatFile, oids: &[String]) -> Result<Vec<Commit>> {
-    let mut commits = Vec::with_capacity(oids.len());
-    let mut charge = Charge::new();
-    for chunk in oids.chunks(64) {
-        let mut ids = chunk.iter();
-        let read = |found: ObjectLookup| {
-            let oid = ids.next().map(String::as_str).unwrap_or_default();
-            let commit = match found.into_object()? {
-                Some(object) => decode(oid, &object.data, &mut charge)?,
-                None => None,
-            };
-            commit.ok_or_else(|| {
-                Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
-                    .with_hint("run `git fsck`, which names the damaged objects")
-            })
-        };
-        for commit in cat.get_each(chunk, MAX_HELD, read).await? {
-            commits.push(commit?);
-        }
-    }
-    charge.keep();
-    Ok(commits)
+/// Returns true if a commit declares another encoding than UTF-8.
+fn declares_encoding(data: &[u8]) -> bool {
+    RawCommit::parse(data).is_some_and(|commit| commit.encoding.is_some())
 }
 
 /// Parses a commit, and adds its memory to `charge`. Returns `None` if the commit is damaged.
@@ -101,20 +121,9 @@ fn decode(oid: &str, data: &[u8], charge: &mut Charge) -> Result<Option<Commit>>
     let Some(raw) = RawCommit::parse(data) else {
         return Ok(None);
     };
-    let latin1 = raw.encoding.is_some_and(|e| {
-        let name = e.to_ascii_lowercase();
-        matches!(name.as_slice(), b"iso-8859-1" | b"latin1" | b"latin-1")
-    });
-    let text = |bytes: &[u8]| match latin1 {
-        true => bytes.iter().map(|b| char::from(*b)).collect(),
-        false => String::from_utf8_lossy(bytes).into_owned(),
-    };
-    let message = text(raw.message);
+    let message = decode_text(raw.message);
     let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
-    let (Some(author), Some(committer)) = (
-        signed(text(raw.author).as_bytes()),
-        signed(text(raw.committer).as_bytes()),
-    ) else {
+    let (Some(author), Some(committer)) = (signed(raw.author), signed(raw.committer)) else {
         return Ok(None);
     };
     charge.add(&what, BYTES_PER_AUTHOR * co_authors(body).count())?;
@@ -133,13 +142,36 @@ fn signed(line: &[u8]) -> Option<Signature> {
 
 /// Returns names and addresses from the `Co-authored-by` trailers in the last paragraph.
 fn co_authors(body: &str) -> impl Iterator<Item = (String, String)> {
-    let trailers = body.trim_end().rsplit("\n\n").next().unwrap_or_default();
-    trailers.lines().filter_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        let (name, email) = value.trim().strip_suffix('>')?.split_once('<')?;
-        key.eq_ignore_ascii_case("co-authored-by")
-            .then(|| (name.trim().to_owned(), email.trim().to_owned()))
-    })
+    last_paragraph(body).lines().filter_map(co_author)
+}
+
+/// Returns name and address of a `Co-authored-by` trailer.
+pub(crate) fn co_author(line: &str) -> Option<(String, String)> {
+    let (key, value) = line.split_once(':')?;
+    let (name, email) = value.trim().strip_suffix('>')?.split_once('<')?;
+    key.eq_ignore_ascii_case("co-authored-by")
+        .then(|| (name.trim().to_owned(), email.trim().to_owned()))
+}
+
+/// Returns the lines of the last paragraph, if all of them are trailers, such as
+/// `Signed-off-by: Ann <ann@example.org>`.
+pub(crate) fn trailer_lines(body: &str) -> impl Iterator<Item = &str> {
+    let lines = last_paragraph(body).lines();
+    let are_trailers = lines.clone().all(is_trailer);
+    lines.filter(move |_| are_trailers)
+}
+
+fn is_trailer(line: &str) -> bool {
+    let is_key = |key: &str| {
+        let mut characters = key.chars();
+        !key.is_empty() && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    line.split_once(": ")
+        .is_some_and(|(key, value)| is_key(key) && !value.trim().is_empty())
+}
+
+fn last_paragraph(body: &str) -> &str {
+    body.trim_end().rsplit("\n\n").next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use forge_core::{
 
 use forge_git::{Merged, TwoHeads};
 
+pub(crate) use self::commits::{co_author, trailer_lines};
 use crate::{Local, pulls::MergeBases, store::StoredPull};
 
 /// What a pull request changes: the diff from `base` to `result`.

@@ -1,14 +1,21 @@
 //! Creates the commits of each merge method.
 
+use std::collections::HashSet;
+
 use forge_core::{
     Error, Hint, Precondition, Result,
-    model::{Actor, MergeReq},
+    model::{Actor, Commit, MergeReq},
     text,
 };
 use forge_git::{CatFile, Merged, RawCommit, Rebase, Rebased, signature};
 
 use super::{conflict, merge_by_hand};
-use crate::{Local, ident::CommitIdentity, store::StoredPull};
+use crate::{
+    Local,
+    diff::{co_author, trailer_lines},
+    ident::CommitIdentity,
+    store::StoredPull,
+};
 
 impl Local {
     /// Creates a merge commit with two parents.
@@ -36,23 +43,16 @@ impl Local {
         by: &CommitIdentity,
     ) -> Result<String> {
         let tree = self.clean(pull).await?;
-        let body = match req.body {
-            Some(_) => String::new(),
-            None => {
-                let commits = self.all_commits(cat, pull).await?;
-                let lines: Vec<_> = commits
-                    .iter()
-                    .map(|c| format!("* {}", c.message_headline))
-                    .collect();
-                lines.join("\n")
-            }
-        };
-        let subject = format!("{} (#{})", pull.snapshot.title, pull.number);
-        let message = message(req, subject, &body);
         // As on GitHub, the author of the pull request becomes the author of the squashed commit.
         let opener = &pull.snapshot.author;
         let known = opener.email.is_some();
         let author = author(req, by, if known { opener } else { &by.actor });
+        let body = match req.body {
+            Some(_) => String::new(),
+            None => squash_body(&self.all_commits(cat, pull).await?, &author),
+        };
+        let subject = format!("{} (#{})", pull.snapshot.title, pull.number);
+        let message = message(req, subject, &body);
         self.commit(&tree, &[pull.base()?], &author, by, &message)
             .await
     }
@@ -150,6 +150,36 @@ fn author(req: &MergeReq, by: &CommitIdentity, usual: &Actor) -> Actor {
     author
 }
 
+/// Returns the default body of a squash: the subjects of the commits and, as on GitHub, their
+/// trailers and the other authors below a line. Git's tools then still find everybody.
+fn squash_body(commits: &[Commit], author: &Actor) -> String {
+    let subjects = commits.iter().map(|c| format!("* {}", c.message_headline));
+    let mut body = subjects.collect::<Vec<_>>().join("\n");
+    let mut trailers: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
+    for line in commits.iter().flat_map(|c| trailer_lines(&c.message_body)) {
+        if co_author(line).is_none() && seen.insert(line.to_lowercase()) {
+            trailers.push(line.to_owned());
+        }
+    }
+    seen = author
+        .email
+        .iter()
+        .map(|email| email.to_lowercase())
+        .collect();
+    for person in commits.iter().flat_map(|c| &c.authors) {
+        if seen.insert(person.email.to_lowercase()) {
+            let (name, email) = (text::one_line(&person.name), text::one_line(&person.email));
+            trailers.push(format!("Co-authored-by: {name} <{email}>"));
+        }
+    }
+    if !trailers.is_empty() {
+        body.push_str("\n\n---------\n\n");
+        body.push_str(&trailers.join("\n"));
+    }
+    body
+}
+
 /// Returns the commit message of the request, or the default one.
 fn message(req: &MergeReq, subject: String, body: &str) -> String {
     let subject = req.subject.clone().unwrap_or(subject);
@@ -160,4 +190,47 @@ fn message(req: &MergeReq, subject: String, body: &str) -> String {
         body => format!("{}\n\n{body}\n", subject.trim()),
     };
     message.replace('\0', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{Timestamp, model::Signature};
+
+    use super::*;
+
+    fn commit(headline: &str, body: &str, authors: &[(&str, &str)]) -> Commit {
+        let at = Timestamp::from_unix(1);
+        let authors = authors
+            .iter()
+            .map(|(name, email)| Signature::new(*name, *email, at));
+        let committer = Signature::new("C", "c@x", at);
+        let mut commit = Commit::new("o", headline, authors.collect(), committer);
+        commit.message_body = body.to_owned();
+        commit
+    }
+
+    #[test]
+    fn squash_keeps_authors_and_trailers_once() {
+        let mut opener = Actor::new("ann");
+        opener.email = Some("Ann@x".to_owned());
+        let ann = ("Ann", "ann@x");
+        let alone = [commit("One", "Why: because.\n\nMore text.", &[ann])];
+        assert_eq!(squash_body(&alone, &opener), "* One");
+        let signed = "Signed-off-by: Bob <b@x>\nCo-authored-by: Cy <cy@x>";
+        let commits = [
+            commit(
+                "One",
+                &format!("Text: long\nand longer.\n\n{signed}"),
+                &[ann, ("Cy", "cy@x")],
+            ),
+            commit("Two", signed, &[("Bob", "b@x"), ("Cy", "CY@x")]),
+            commit("Three", "Reviewed-by: Dee <d@x>", &[("A\nB", "e@x")]),
+        ];
+        assert_eq!(
+            squash_body(&commits, &opener),
+            "* One\n* Two\n* Three\n\n---------\n\nSigned-off-by: Bob <b@x>\n\
+             Reviewed-by: Dee <d@x>\nCo-authored-by: Cy <cy@x>\nCo-authored-by: Bob <b@x>\n\
+             Co-authored-by: A B <e@x>"
+        );
+    }
 }

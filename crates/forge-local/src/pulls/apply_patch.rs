@@ -22,9 +22,9 @@ impl Local {
     ) -> Result<String> {
         let git = self.user_git().for_write();
         let who = signature(&by.actor, by.at);
-        let mails = match Mail::begins(patch) {
-            true => git.mails(patch).await?,
-            false => vec![Mail {
+        let mails = match git.mails(patch).await? {
+            Some(mails) => mails,
+            None => vec![Mail {
                 author: who.clone().into_bytes(),
                 message: format!("{title}\n"),
                 diff: patch.to_vec(),

@@ -213,8 +213,12 @@ async fn squash_and_rebase_make_expected_commits() {
     );
     assert_eq!(
         repo.git(&["log", "-1", "--format=%B", "main"]).trim(),
-        "Take squash (#1)\n\n* change squash-1\n* second"
+        "Take squash (#1)\n\n* change squash-1\n* second\n\n---------\n\n\
+         Co-authored-by: Bob <bob@example.com>"
     );
+    // Git finds the trailer.
+    let trailers = repo.git(&["log", "-1", "--format=%(trailers:only)", "main"]);
+    assert_eq!(trailers.trim(), "Co-authored-by: Bob <bob@example.com>");
     assert_eq!(repo.git(&["branch", "--list", "squash"]), "");
 
     local

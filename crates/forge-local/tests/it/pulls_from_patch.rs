@@ -73,6 +73,41 @@ async fn plain_diff_becomes_one_commit() {
 }
 
 #[tokio::test]
+async fn mails_of_other_programs_keep_author_and_message() {
+    let (_, mails, diff) = series();
+    let second = mails.rfind("\nFrom ").unwrap();
+    let (_, mail) = mails[second + 1..].split_once('\n').unwrap();
+    let hg = format!(
+        "# HG changeset patch\n# User bob <bob@example.com>\n# Date 1700000000 0\nAdd a file\n\n{diff}"
+    );
+    for patch in [
+        format!("Return-Path: <bob@example.com>\n{mail}"),
+        format!("MIME-Version: 1.0\n{mail}"),
+        format!("Received: by example.com\n\tfor alice\n{mail}").replace('\n', "\r\n"),
+        hg,
+    ] {
+        let (repo, ..) = series();
+        let local = repo.open().await;
+        let pull = open(&local, &patch).await;
+        let range = format!("main..{}", pull.head_branch);
+        let log = repo.git(&["log", "--format=%an %ae: %s", &range]);
+        assert_eq!(log, "bob bob@example.com: Add a file", "{patch}");
+    }
+}
+
+#[tokio::test]
+async fn diff_with_author_in_other_form_is_refused() {
+    let (repo, _, diff) = series();
+    let before = repo.git(&["for-each-ref"]);
+    let local = repo.open().await;
+    let show = format!("commit 1234\nAuthor: bob <bob@example.com>\n\n    Add a file\n\n{diff}");
+    let e = local.create(local.id(), &from(&show)).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e:?}");
+    assert!(e.message().contains("names an author"), "{e:?}");
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+}
+
+#[tokio::test]
 async fn patch_keeps_carriage_returns_of_files() {
     let repo = Repo::new();
     repo.write("dos.txt", "a\r\nb\r\n");

@@ -143,8 +143,10 @@ impl IssueCreateArgs {
     /// Checks the flags without reading anything.
     fn check(&self, ctx: &Ctx) -> Result<()> {
         editor::check_flag(&ctx.ui, self.editor)?;
-        let has_text = self.has_body() || self.template.is_some();
-        let complete = self.recover.is_some() || self.title.is_some() && has_text;
+        // A template may propose the title.
+        let complete = self.recover.is_some()
+            || self.template.is_some()
+            || self.title.is_some() && self.has_body();
         if !complete && !self.web && !ctx.ui.can_prompt() {
             return Err(Error::invalid(
                 "title",
@@ -207,6 +209,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
             if text.is_empty() {
                 *text = start;
             }
+        }
+        if draft.title.trim().is_empty() && !ctx.ui.can_prompt() {
+            let message = format!("the template '{name}' proposes no title");
+            return Err(Error::invalid("title", message).with_hint("pass --title"));
         }
     }
     let mut new = NewIssue::default();

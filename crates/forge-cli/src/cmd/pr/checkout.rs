@@ -372,7 +372,7 @@ async fn from_patch(
     let base = commit(git, &base)
         .await?
         .ok_or_else(|| head_gone_error(pull))?;
-    let mails = git.mails(&patch).await?;
+    let mails = git.mails(&patch).await?.unwrap_or_default();
     if mails.is_empty() {
         let why = format!("the patch of {} has no commit in it", pull.id);
         return Err(Error::invalid("patch", why)

@@ -48,12 +48,60 @@ pub async fn has_branch(
     repo: &Repo,
     pull: &PullRequest,
 ) -> Result<bool> {
-    let branch = &pull.head_branch;
-    if flag.is_some() || branch_problem(branch).is_some() || ctx.is_here(repo).await {
+    if flag.is_some() || ctx.is_here(repo).await {
         return Ok(false);
     }
-    let tip = commit(ctx.git(), &format!("refs/heads/{branch}")).await?;
-    Ok(tip.is_some())
+    Ok(local_branch_of(ctx, repo, pull).await?.is_some())
+}
+
+/// Returns the name and the commit of the local branch for the head branch of `pull`: the branch of
+/// the same name, or else the current branch, if its upstream is the head branch.
+async fn local_branch_of(
+    ctx: &Ctx,
+    repo: &Repo,
+    pull: &PullRequest,
+) -> Result<Option<(String, String)>> {
+    // The branch names come from the forge, so git must not be able to read a name as an option.
+    let (branch, base) = (&pull.head_branch, &pull.base_branch);
+    let is_name = branch != base && branch_problem(branch).is_none();
+    if is_name && let Some(tip) = commit(ctx.git(), &format!("refs/heads/{branch}")).await? {
+        return Ok(Some((branch.clone(), tip)));
+    }
+    let Some(current) = current_branch(ctx.git()).await? else {
+        return Ok(None);
+    };
+    if current == *base || !tracks_head(ctx, repo, pull, &current).await? {
+        return Ok(None);
+    }
+    let tip = commit(ctx.git(), &format!("refs/heads/{current}")).await?;
+    Ok(tip.map(|tip| (current, tip)))
+}
+
+/// Returns true if the upstream of a local branch is the head branch of `pull`, or the ref that the
+/// forge keeps for `pull`, as after `pr checkout`.
+async fn tracks_head(ctx: &Ctx, repo: &Repo, pull: &PullRequest, branch: &str) -> Result<bool> {
+    let config = ctx.git_config().await?;
+    let settings = config.branch(branch);
+    let (Some(merge), Some(remote)) = (&settings.merge, &settings.remote) else {
+        return Ok(false);
+    };
+    let place = if *merge == format!("refs/pull/{}/head", pull.id.key) {
+        repo.id()
+    } else if *merge != format!("refs/heads/{}", pull.head_branch) {
+        return Ok(false);
+    } else if let Some(head_repo) = &pull.head_repo {
+        head_repo
+    } else if pull.is_cross_repository() {
+        return Ok(false);
+    } else {
+        repo.id()
+    };
+    let url = match config.remote(remote) {
+        Some(remote) => &remote.url,
+        None => remote,
+    };
+    let found = ctx.forges()?.remote_repo(ctx.place(), url).await;
+    Ok(found.is_ok_and(|id| id.comparison_key() == place.comparison_key()))
 }
 
 /// Warns if the current branch has commits that `pull` lacks. The current branch is the one by
@@ -167,20 +215,15 @@ pub async fn delete_local_branch(
     if pull.head_patch.is_some() && pull.is_cross_repository() {
         return Ok(());
     }
-    let branch = pull.head_branch.as_str();
     let base_branch = pull.base_branch.as_str();
-    // The branch names come from the forge, so git must not be able to read a name as an option.
-    if branch == base_branch
-        || [branch, base_branch]
-            .iter()
-            .any(|n| branch_problem(n).is_some())
-    {
+    if branch_problem(base_branch).is_some() {
         return Ok(());
     }
     let git = ctx.git();
-    let Some(tip) = commit(git, &format!("refs/heads/{branch}")).await? else {
+    let Some((branch, tip)) = local_branch_of(ctx, repo, pull).await? else {
         return Ok(());
     };
+    let branch = branch.as_str();
     let head = pull.head_oid.as_deref().unwrap_or("unknown");
     if !contains(git, head, &tip).await? {
         let warning = Warning::new(format!(

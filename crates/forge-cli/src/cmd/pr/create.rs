@@ -9,15 +9,16 @@ use forge_core::{
     model::{CreatePull, HeadRef, IssueFields, IssueId, MergeReq, PrFields, PullRequest},
     text,
 };
-use forge_git::PushTarget;
+use forge_git::{PushTarget, command_line};
 
 use super::{
     attach::{AttachedText, Files},
     create_metadata,
     create_plan::dry_run,
     create_push::{self, Push},
-    create_text::{self, CommitBase, PullText},
+    create_text::{self, PullCommits, PullText},
     edits, merged_issues, patch_source,
+    pushed_head::{PushedHead, locate_pushed_head, unpushed_error},
     shared::{non_empty, repo_name, require, reviewers},
 };
 use crate::{
@@ -143,7 +144,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     args.base = non_empty(args.base.as_ref());
     args.head = non_empty(args.head.as_ref());
     create_text::check(ctx, &args)?;
-    let repo = ctx.repo(flag).await?;
+    let mut repo = ctx.repo(flag).await?;
+    if flag.is_none() && ctx.ui.can_prompt() {
+        repo = choose_base(ctx, repo).await?;
+    }
     if args.auto {
         require(&repo, Capability::MergeAuto)?;
     }
@@ -154,7 +158,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let mut head = match &patch {
         Some(_) => HeadRef::branch(""),
         None if !edits.is_empty() && named.is_none() => HeadRef::branch(""),
-        None => head(ctx, &repo, flag, named.clone()).await?,
+        None => head(ctx, &repo, flag, named.clone(), args.push).await?,
     };
     let depends_on = match &args.depends_on {
         Some(named) => Some(resolve_depends_on(ctx, flag, named).await?),
@@ -178,8 +182,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Some(_) => None,
         None => create_push::settle_head(ctx, &repo, &args, base.as_deref(), &mut head).await?,
     };
-    let push =
-        create_push::plan(ctx, &repo, &args, named.as_deref(), configured, &mut head).await?;
+    let branches = (base.as_deref(), &mut head);
+    let push = create_push::plan(ctx, &repo, &args, named.as_deref(), configured, branches).await?;
     let by_branch = patch.is_none() && edits.is_empty();
     if by_branch && !args.web && (push.is_some() || ctx.ui.can_prompt()) {
         create_push::check(&repo, &head, base.as_deref()).await?;
@@ -209,9 +213,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let has_labels = !args.label.is_empty() || !args.assignee.is_empty();
         ctx.warn_of_index(&repo, Op::PrCreate, has_labels).await;
     }
-    let onto = CommitBase {
+    let local = match &named {
+        None if by_branch && create_text::reads_commits(ctx, &args) => {
+            forge_git::current_branch(ctx.git()).await?
+        }
+        Some(_) if args.push => Some(head.branch.clone()),
+        _ => None,
+    };
+    let onto = PullCommits {
         base: base.as_deref(),
         below: depends_on.as_ref(),
+        local: local.as_deref(),
     };
     let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
         return Err(prompt::cancelled());
@@ -427,7 +439,14 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
     match forge_git::current_branch(ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
-            let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
+            let fork = match &head.owner {
+                Some(_) => None,
+                None => create_push::own_fork_remote(ctx, repo, head).await,
+            };
+            let remote = match fork {
+                Some(fork) => Some(fork),
+                None => ctx.remote_of(repo, head.owner.as_deref()).await,
+            };
             let remote = remote.as_deref().unwrap_or("origin");
             let push = PushTarget::choose(remote, &branch, None).command(&branch, &[]);
             e.with_hint(format!("push it first, with --push or by hand: {push}"))
@@ -442,6 +461,7 @@ async fn head(
     repo: &Repo,
     flag: Option<&str>,
     named: Option<String>,
+    pushes: bool,
 ) -> Result<HeadRef> {
     if let Some(named) = named {
         return Ok(match named.split_once(':') {
@@ -458,11 +478,7 @@ async fn head(
         });
     }
     if flag.is_some() && !ctx.is_here(repo).await && ctx.remote_of(repo, None).await.is_none() {
-        let name = repo_name(repo.id());
-        return Err(Error::invalid(
-            "head",
-            format!("the `--head` flag is required: {name} is not a remote of this clone"),
-        ));
+        return head_elsewhere(ctx, repo, pushes).await;
     }
     ctx.current_head(repo).await?.ok_or_else(|| {
         Error::not_found(
@@ -471,6 +487,50 @@ async fn head(
         )
         .with_hint("switch to the branch with your changes, or name it with --head")
     })
+}
+
+/// Returns the current branch as a head for `repo`, which is no remote of this clone: the branch has
+/// to be on another remote, such as that of a fork, or is pushed there.
+async fn head_elsewhere(ctx: &Ctx, repo: &Repo, pushes: bool) -> Result<HeadRef> {
+    let name = repo_name(repo.id());
+    let required = || {
+        let why = format!("the `--head` flag is required: {name} is not a remote of this clone");
+        Error::invalid("head", why).with_hint("name the branch, as in --head owner:branch")
+    };
+    let branch = forge_git::current_branch(ctx.git()).await.ok().flatten();
+    let branch = branch.ok_or_else(required)?;
+    let head = ctx.current_head(repo).await?;
+    let mut head = head.ok_or_else(required)?;
+    match locate_pushed_head(ctx, repo, &branch, &mut head).await? {
+        PushedHead::Complete => Ok(head),
+        _ if pushes => Ok(head),
+        PushedHead::Behind { target, missing } => Err(unpushed_error(&branch, &target, missing)),
+        PushedHead::Unknown => Err(required()),
+    }
+}
+
+/// Asks which repository receives the pull request, if that of this clone is a fork and the user
+/// chose none. gh refuses then, and names the command that chooses one.
+async fn choose_base(ctx: &Ctx, repo: Repo) -> Result<Repo> {
+    if ctx.working_copy()?.has_chosen_base().await? {
+        return Ok(repo);
+    }
+    // A failure is reported when the default branch is read.
+    let parent = repo.info().await.ok().and_then(|info| info.parent);
+    let Some(parent) = parent else {
+        return Ok(repo);
+    };
+    let names = [&parent, repo.id()].map(|id| text::one_line(&repo_name(id)).into_owned());
+    let items: Vec<&str> = names.iter().map(String::as_str).collect();
+    let chosen = prompt::choose("Which repository is the pull request for?", &items)?;
+    let base = if chosen == 0 {
+        ctx.forges()?.open(&parent, ctx.policy()?).await?
+    } else {
+        repo
+    };
+    let command = command_line(["git", "config", "forge.repo", &base.id().to_string()]);
+    ctx.ui.note(&format!("To keep this choice: {command}"));
+    Ok(base)
 }
 
 /// Returns the base branch: `--base`, else git's setting for the head branch, else forge's

@@ -12,7 +12,8 @@ use forge_git::{ConfiguredBranch, PushTarget};
 
 use super::{
     clone_branch::commit,
-    create::CreateArgs,
+    create::{CreateArgs, default_base},
+    pushed_head::{PushedHead, locate_pushed_head, unpushed_error, untracked_error},
     shared::{has, repo_name},
 };
 use crate::{cmd::git_credential, ctx::Ctx, ui::prompt};
@@ -148,38 +149,64 @@ async fn head_repo(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Repo> {
 }
 
 /// Plans the push that `--push` requests, or that the user confirms for an unpushed branch. In
-/// `head`, sets the repository that receives the push.
+/// `head`, sets the repository that has or receives the newest commit.
+///
+/// # Errors
+///
+/// `invalid_input` if the remote branch lacks commits of this clone, and nobody can be asked.
 pub(super) async fn plan(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
     named: Option<&str>,
     configured: Option<SharedUse>,
-    head: &mut HeadRef,
+    (base, head): (Option<&str>, &mut HeadRef),
 ) -> Result<Option<Push>> {
     let by_branch = args.patch.is_none() && args.edit.is_empty() && args.delete.is_empty();
     // If the current repository stores its pull requests, the branch needs no push.
-    if !by_branch || args.dry_run || ctx.is_here(repo).await {
+    if !by_branch || ctx.is_here(repo).await {
         return Ok(None);
     }
+    let current = match named {
+        Some(_) => None,
+        None => forge_git::current_branch(ctx.git()).await?,
+    };
+    let pushed = match &current {
+        Some(branch) => locate_pushed_head(ctx, repo, branch, head).await?,
+        None => PushedHead::Unknown,
+    };
     if args.push {
-        return push_of_flag(ctx, repo, named, configured, head)
+        let is_pushed = matches!(pushed, PushedHead::Complete);
+        return push_of_flag(ctx, repo, named, configured, (is_pushed, head))
             .await
             .map(Some);
     }
-    // As in gh, a branch named with `--head` is not pushed. If the forge accepts patches, an
-    // unpushed branch is sent as a patch.
-    let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
-    if named.is_some() || takes_patches || !ctx.ui.can_prompt() {
-        return Ok(None);
-    }
-    let Some(branch) = forge_git::current_branch(ctx.git()).await? else {
+    // As in gh, a branch named with `--head` is not pushed.
+    let Some(branch) = current else {
         return Ok(None);
     };
-    if is_pushed(ctx, &branch, &head.branch).await? {
-        return Ok(None);
+    // If the forge accepts patches, an unpushed branch is sent as a patch.
+    let takes_patches = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
+    let asks = ctx.ui.can_prompt() && !takes_patches && !args.dry_run;
+    match pushed {
+        PushedHead::Complete => Ok(None),
+        _ if asks => ask_push_target(ctx, repo, branch, configured, head).await,
+        PushedHead::Behind { target, missing } => {
+            // Commits on the base branch belong on a new branch, and not into a push.
+            match base {
+                Some(base) => refuse_same_branches(head, base)?,
+                None => refuse_same_branches(head, &default_base(repo).await?)?,
+            }
+            Err(unpushed_error(&branch, &target, missing))
+        }
+        // The form in the browser would not tell that the branch is missing.
+        PushedHead::Unknown if args.web => {
+            let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
+            let remote = remote.as_deref().unwrap_or("origin");
+            Err(untracked_error(&branch, remote))
+        }
+        PushedHead::Unknown => Ok(None),
     }
-    ask_push_target(ctx, repo, branch, configured, head).await
 }
 
 async fn push_of_flag(
@@ -187,7 +214,7 @@ async fn push_of_flag(
     repo: &Repo,
     named: Option<&str>,
     configured: Option<SharedUse>,
-    head: &HeadRef,
+    (is_pushed, head): (bool, &mut HeadRef),
 ) -> Result<Push> {
     let branch = match named {
         Some(_) => head.branch.clone(),
@@ -204,7 +231,22 @@ async fn push_of_flag(
         return Err(Error::invalid("push", message)
             .with_hint("name a branch of this clone with --head, or omit --push"));
     }
-    let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await else {
+    let names_destination = is_pushed
+        || head.owner.is_some()
+        || has_push_destination(ctx, &branch, configured.as_ref()).await?;
+    let fork = if names_destination {
+        None
+    } else {
+        find_own_fork(ctx, repo, head).await?
+    };
+    let remote = match fork {
+        Some(fork) => {
+            *head = head_at(repo.id(), &fork.repo, &head.branch);
+            Some(fork.remote)
+        }
+        None => ctx.remote_of(repo, head.owner.as_deref()).await,
+    };
+    let Some(remote) = remote else {
         let owner = head.owner.as_deref();
         let place = owner.map_or_else(|| repo_name(repo.id()), |o| format!("a repository of {o}"));
         let message = format!("'{shown}' cannot be pushed: no remote of this clone is {place}");
@@ -219,23 +261,49 @@ async fn push_of_flag(
     })
 }
 
-/// Returns true if a remote-tracking branch matches the local branch.
-async fn is_pushed(ctx: &Ctx, branch: &str, name: &str) -> Result<bool> {
-    let local = format!("refs/heads/{branch}");
-    let points = format!("--points-at={local}");
-    let args = [
-        "for-each-ref",
-        "--format=%(refname)",
-        &points,
-        "refs/remotes/",
-    ];
-    let listed = ctx.git().run_ok(args).await?;
-    let listed = String::from_utf8_lossy(&listed);
-    let remotes = &ctx.git_config().await?.remotes;
-    Ok(listed.lines().any(|found| {
-        let is_of = |remote: &str| found == format!("refs/remotes/{remote}/{name}");
-        remotes.iter().any(|remote| is_of(&remote.name))
-    }))
+/// Returns true if git's configuration says where a branch is pushed. `git switch -c topic
+/// upstream/main` says it only with `push.default=upstream`.
+async fn has_push_destination(
+    ctx: &Ctx,
+    branch: &str,
+    configured: Option<&SharedUse>,
+) -> Result<bool> {
+    let config = ctx.git_config().await?;
+    let settings = config.branch(branch);
+    let own_name = format!("refs/heads/{branch}");
+    let is_upstream = settings.remote.is_some() && settings.merge == Some(own_name);
+    let is_configured = configured.is_some_and(|used| used.shared.is_none());
+    let push_remote = settings.push_remote.as_ref();
+    let push_remote = push_remote.or(config.push_default_remote.as_ref());
+    Ok(push_remote.is_some() || is_upstream || is_configured)
+}
+
+/// Returns the remote of the user's own repository, if the base repository is somebody else's.
+async fn find_own_fork(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Option<PushTargetRepo>> {
+    let base = repo.id().comparison_key();
+    let mut targets = push_targets(ctx, repo, head).await?;
+    targets.retain(|target| target.repo.comparison_key() != base);
+    if targets.is_empty() {
+        return Ok(None);
+    }
+    let login = repo.viewer().await?.login;
+    if is_owned_by(repo.id(), &login) {
+        return Ok(None);
+    }
+    Ok(targets
+        .into_iter()
+        .find(|target| is_owned_by(&target.repo, &login)))
+}
+
+/// Returns the name of the remote of the user's own repository (see [`find_own_fork`]).
+pub(super) async fn own_fork_remote(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Option<String> {
+    let fork = find_own_fork(ctx, repo, head).await.ok()??;
+    Some(fork.remote)
+}
+
+fn is_owned_by(id: &RepoId, login: &str) -> bool {
+    id.owner_and_name()
+        .is_some_and(|(owner, _)| owner.eq_ignore_ascii_case(login))
 }
 
 struct PushTargetRepo {
@@ -324,11 +392,8 @@ async fn fork_owner(repo: &Repo, targets: &[PushTargetRepo]) -> Option<String> {
         return None;
     }
     let login = repo.viewer().await.ok()?.login;
-    let is_theirs = |id: &RepoId| {
-        let owner = id.owner_and_name().map(|(owner, _)| owner);
-        owner.is_some_and(|owner| owner.eq_ignore_ascii_case(&login))
-    };
-    let has_one = is_theirs(repo.id()) || targets.iter().any(|target| is_theirs(&target.repo));
+    let owns = |id: &RepoId| is_owned_by(id, &login);
+    let has_one = owns(repo.id()) || targets.iter().any(|target| owns(&target.repo));
     (!has_one).then_some(login)
 }
 
@@ -357,7 +422,7 @@ async fn push_targets(ctx: &Ctx, repo: &Repo, head: &HeadRef) -> Result<Vec<Push
 
 /// Returns the head reference of `branch` in the repository `place`. If `place` is not `base`, the
 /// reference contains the owner, and the repository's name if needed.
-fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
+pub(super) fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     let mut head = HeadRef::branch(branch);
     if base.comparison_key() == place.comparison_key() {
         return head;
@@ -371,16 +436,21 @@ fn head_at(base: &RepoId, place: &RepoId, branch: &str) -> HeadRef {
     head
 }
 
+fn refuse_same_branches(head: &HeadRef, base: &str) -> Result<()> {
+    if head.owner.is_some() || head.branch != base {
+        return Ok(());
+    }
+    let message = format!("head and base are both '{}'", text::one_line(base));
+    Err(Error::invalid("head", message)
+        .with_hint("commit on a new branch, or choose another base with --base"))
+}
+
 /// Refuses equal head and base branches, and a second pull request for the same branches. Runs
 /// before the user is asked for a title, and before a push.
 pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Result<()> {
     let Some(base) = base else { return Ok(()) };
+    refuse_same_branches(head, base)?;
     let branch = text::one_line(&head.branch);
-    if head.owner.is_none() && head.branch == base {
-        let message = format!("head and base are both '{branch}'");
-        return Err(Error::invalid("head", message)
-            .with_hint("commit on a new branch, or choose another base with --base"));
-    }
     let open = match repo.find(head, StateFilter::Open, PrFields::NONE).await {
         Ok(found) => found.pulls,
         // A temporary failure is ignored: the forge checks again when the pull request is created.

@@ -32,13 +32,15 @@ pub(super) struct PullText {
     pub(super) typed: bool,
 }
 
-/// Where the commits of the pull request begin.
+/// The commits of the pull request.
 #[derive(Clone, Copy)]
-pub(super) struct CommitBase<'a> {
+pub(super) struct PullCommits<'a> {
     /// The base branch; `None` for the default branch.
     pub(super) base: Option<&'a str>,
     /// The pull request that the new one depends on. Its commits are excluded.
     pub(super) below: Option<&'a PrId>,
+    /// The local branch that is or will be pushed; `None` if `--head` names a pushed branch.
+    pub(super) local: Option<&'a str>,
 }
 
 /// Checks the flags without reading anything.
@@ -89,7 +91,7 @@ pub(super) async fn write(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
-    onto: CommitBase<'_>,
+    onto: PullCommits<'_>,
     head: &HeadRef,
 ) -> Result<Option<PullText>> {
     let mut title = args.title.clone();
@@ -204,7 +206,7 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
 async fn default_text(
     ctx: &Ctx,
     repo: &Repo,
-    onto: CommitBase<'_>,
+    onto: PullCommits<'_>,
     head: &HeadRef,
 ) -> (String, String) {
     let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
@@ -339,7 +341,7 @@ async fn choose_next(repo: &Repo, args: &CreateArgs, draft: &mut PullDraft) -> R
 async fn commits(
     ctx: &Ctx,
     repo: &Repo,
-    onto: CommitBase<'_>,
+    onto: PullCommits<'_>,
     head: &HeadRef,
 ) -> Result<Vec<CommitMessage>> {
     let start = match (onto.below, onto.base) {
@@ -347,14 +349,15 @@ async fn commits(
         (None, Some(base)) => RangeStart::Branch(base.to_owned()),
         (None, None) => RangeStart::Branch(default_base(repo).await?),
     };
-    let head_name = format!("refs/heads/{}", head.branch);
+    let head_name = name_head_ref(ctx, repo, onto.local, head).await;
     let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path
         && (ctx.is_here(repo).await || !fill::has(clone, &head_name).await)
     {
         let git = clone.in_dir(dir);
         let start = start.known_as(&git, &[]).await?;
-        return fill::messages(&git, &start, &head_name).await;
+        let branch = format!("refs/heads/{}", head.branch);
+        return fill::messages(&git, &start, &branch).await;
     }
     let config = ctx.git_config().await?;
     let forges = ctx.forges()?;
@@ -368,6 +371,20 @@ async fn commits(
     }
     let start = start.known_as(clone, &remotes).await?;
     fill::messages(clone, &start, &head_name).await
+}
+
+/// Returns this clone's ref with the commits of the pull request: the local branch `local`, else the
+/// remote-tracking branch of `head`, else the local branch of that name.
+async fn name_head_ref(ctx: &Ctx, repo: &Repo, local: Option<&str>, head: &HeadRef) -> String {
+    if local.is_none()
+        && let Some(remote) = ctx.remote_of(repo, head.owner.as_deref()).await
+    {
+        let tracking = format!("refs/remotes/{remote}/{}", head.branch);
+        if fill::has(ctx.git(), &tracking).await {
+            return tracking;
+        }
+    }
+    format!("refs/heads/{}", local.unwrap_or(&head.branch))
 }
 
 /// The start of the commit range, exclusive.

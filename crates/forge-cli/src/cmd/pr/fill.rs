@@ -1,7 +1,7 @@
 //! Title and description from commit messages.
 
 use forge_core::{Error, Result};
-use forge_git::Git;
+use forge_git::{Git, decode_text};
 
 /// Maximum size of all messages together, in bytes.
 const MAX_MESSAGES: usize = 32 << 20;
@@ -46,12 +46,13 @@ pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Co
         "--reverse",
         "--no-merges",
         "-z",
+        "--encoding=UTF-8",
         "--format=%s%n%b",
         "--end-of-options",
         range.as_str(),
     ];
     match git.run_within(args, MAX_MESSAGES).await {
-        Ok(Some(output)) => Ok(parse(&String::from_utf8_lossy(&output))),
+        Ok(Some(output)) => Ok(parse(&decode_text(&output))),
         Ok(None) => Err(Error::invalid(
             "body",
             "the commit messages are too long for a title and body",

@@ -29,6 +29,7 @@ mod merge;
 mod merge_prompt;
 pub(crate) mod merged_issues;
 mod patch_source;
+mod pushed_head;
 mod ready;
 mod reopen;
 mod resubmit;

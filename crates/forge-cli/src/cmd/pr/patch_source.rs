@@ -10,7 +10,7 @@ use forge_core::{
     diff::mail_commit,
     model::{CreatePull, PrFields, PrState, PullRequest},
 };
-use forge_git::command_line;
+use forge_git::{PushTarget, command_line};
 
 use super::{create::default_base, shared::has};
 use crate::ctx::Ctx;
@@ -132,22 +132,24 @@ pub(super) async fn of_unpushed(
 }
 
 /// Returns a warning if the local branch of a new pull request has unpushed commits. The pull
-/// request lacks these commits until another round is submitted.
+/// request lacks these commits until they are pushed and, on tangled, until another round is
+/// submitted.
 pub(super) async fn unpushed_warning(
     ctx: &Ctx,
     repo: &Repo,
     req: &CreatePull,
     made: &PullRequest,
 ) -> Option<Warning> {
-    if !is_by_branch(req) || !has(repo, Capability::PrResubmit) {
+    if req.patch.is_some() || !req.edits.is_empty() {
         return None;
     }
     let branch = &req.head.branch;
     let pushed = made.head_oid.as_deref()?;
     let here = commit(ctx, &format!("refs/heads/{branch}")).await?;
-    if here == pushed || ctx.remote_of(repo, None).await.is_none() {
+    if here == pushed {
         return None;
     }
+    let remote = ctx.remote_of(repo, req.head.owner.as_deref()).await?;
     let ahead = format!("{pushed}..{here}");
     let args = ["rev-list", "--count", "--end-of-options", &ahead];
     // If the clone lacks the head commit of the pull request, git fails, and nothing is reported.
@@ -161,8 +163,13 @@ pub(super) async fn unpushed_warning(
     let message = format!(
         "{commits} of '{branch}' in this clone {are} not pushed, and not in the pull request"
     );
-    let resubmit = Action::op(Op::PrResubmit).on(branch);
-    let hint = Hint::new("push, then submit another round").with_action(resubmit);
+    let hint = if has(repo, Capability::PrResubmit) {
+        let resubmit = Action::op(Op::PrResubmit).on(branch);
+        Hint::new("push, then submit another round").with_action(resubmit)
+    } else {
+        let push = PushTarget::choose(&remote, branch, None).command(branch, &[]);
+        Hint::from(format!("push: {push}"))
+    };
     Some(Warning::new(message).with_hint(hint))
 }
 

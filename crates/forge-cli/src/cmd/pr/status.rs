@@ -62,11 +62,9 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     for warning in &status.warnings {
         ctx.ui.warning(warning);
     }
-    if flag.is_none()
-        && head.is_none()
-        && let Some(number) = ctx.working_copy()?.current_number(&repo).await?
-    {
-        status.current_branch = Some(repo.pull(&repo.pull_id(number), fields).await?);
+    if flag.is_none() && status.current_branch.is_none() {
+        let here = ctx.working_copy()?;
+        status.current_branch = here.configured_pull(&repo, fields).await?;
     }
     print_row_warnings(ctx, &status);
     if let Some(selection) = selection {

@@ -68,6 +68,11 @@ pub(crate) struct DescriptionTemplate {
 impl DescriptionTemplate {
     /// Reads the front matter of an issue template; a pull request template has none.
     fn new(kind: TemplateKind, file: &Path, text: String) -> Self {
+        // Some editors begin a file with a byte order mark.
+        let text = match text.strip_prefix('\u{feff}') {
+            Some(text) => text.to_owned(),
+            None => text,
+        };
         let name = file.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
         let front = match kind {
@@ -81,18 +86,50 @@ impl DescriptionTemplate {
                 body: text,
             };
         };
-        let value = |key: &str| {
-            let mut lines = front.lines().filter_map(|line| line.split_once(':'));
-            let (_, value) = lines.find(|(found, _)| *found == key)?;
-            let value = value.trim().trim_matches(['"', '\'']);
-            (!value.is_empty()).then(|| value.to_owned())
-        };
         Self {
-            name: value("name").unwrap_or(name),
-            title: value("title").unwrap_or_default(),
+            name: yaml_value(front, "name").unwrap_or(name),
+            title: yaml_value(front, "title").unwrap_or_default(),
             body: body.to_owned(),
         }
     }
+}
+
+/// Returns the text of a key at the top level of YAML; `None` if it is missing, empty, or in a form of
+/// several lines.
+fn yaml_value(yaml: &str, key: &str) -> Option<String> {
+    let mut lines = yaml.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(found, _)| *found == key)?;
+    let value = value.trim();
+    let text = match value.chars().next()? {
+        '\'' => unquote_single(value.get(1..)?)?,
+        // The double quotes of YAML have the escapes of JSON.
+        '"' => {
+            let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
+            values.next()?.ok()?
+        }
+        '>' | '|' | '#' => return None,
+        _ => value.split(" #").next()?.trim_end().to_owned(),
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// Returns a text up to its closing single quote. Two quotes within it stand for one.
+fn unquote_single(mut rest: &str) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        let (before, after) = rest.split_once('\'')?;
+        text.push_str(before);
+        let Some(more) = after.strip_prefix('\'') else {
+            return Some(text);
+        };
+        text.push('\'');
+        rest = more;
+    }
+}
+
+/// Returns true for an issue form, which is YAML.
+fn is_form(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "yml" || e == "yaml")
 }
 
 /// Splits a text that begins with YAML between two lines `---` into the YAML and the rest.
@@ -276,10 +313,39 @@ async fn read_named(
             .with_hint("name a file of the work tree, or pass the text with --body-file")
         })?;
         if let Some(text) = found {
+            if kind == TemplateKind::Issue && is_form(path) {
+                return Err(form_error(name));
+            }
             return Ok(DescriptionTemplate::new(kind, path, text));
         }
     }
+    if kind == TemplateKind::Issue && has_form(git, root, name).await {
+        return Err(form_error(name));
+    }
     Err(missing_template_error(kind, name))
+}
+
+/// Returns true if an issue form has the name `name`.
+async fn has_form(git: &Git, root: &Path, name: &str) -> bool {
+    for place in PLACES {
+        let dir = root.join(place).join(TemplateKind::Issue.dir());
+        let files = fs::read_dir(dir).into_iter().flatten();
+        let files = files.filter_map(|entry| Some(entry.ok()?.path()));
+        for file in files.filter(|path| is_form(path)).take(MAX_CHOICES) {
+            if let Ok(Some(text)) = read(git, root, &file).await
+                && yaml_value(&text, "name").is_some_and(|n| n.eq_ignore_ascii_case(name))
+            {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn form_error(name: &str) -> Error {
+    let message = format!("'{name}' is an issue form, which only a browser shows");
+    Error::invalid("template", message)
+        .with_hint("open it with --web, or pass the text with --title and --body")
 }
 
 fn missing_template_error(kind: TemplateKind, name: &str) -> Error {
@@ -365,8 +431,38 @@ mod tests {
                 ["Bug", "", "What?"],
             ),
             ("---\nname: Bug\n", ["bug.md", "", "---\nname: Bug\n"]),
+            (
+                "\u{feff}---\nname: 'It''s a bug'\ntitle: 'Don''t: ' # why\n---\nWhat?",
+                ["It's a bug", "Don't: ", "What?"],
+            ),
+            (
+                "---\nname: \"A \\\"bug\\\"\" # why\ntitle: \"\"\n---\nWhat?",
+                ["A \"bug\"", "", "What?"],
+            ),
+            (
+                "---\nname: Bug #1 # why\ntitle: >-\n  Long\n---\nWhat?",
+                ["Bug", "", "What?"],
+            ),
+            ("---\nname: 'open\n---\nWhat?", ["bug.md", "", "What?"]),
+            ("\u{feff}Text.", ["bug.md", "", "Text."]),
         ] {
             assert_eq!(read(text), wanted, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn issue_form_is_refused_by_file_and_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let git = Git::at(root);
+        let forms = root.join(".github/ISSUE_TEMPLATE");
+        fs::create_dir_all(&forms).unwrap();
+        fs::write(forms.join("form.yml"), "name: 'A form'\nbody: []\n").unwrap();
+        for name in ["form.yml", ".github/ISSUE_TEMPLATE/form.yml", "a form"] {
+            let read = read_named(&git, TemplateKind::Issue, root, root, name).await;
+            let e = read.unwrap_err();
+            assert!(e.message().contains("issue form"), "{name}: {e}");
+            assert!(e.hint().unwrap().text().contains("--web"), "{e:?}");
         }
     }
 
