@@ -52,7 +52,7 @@ impl Tangled {
             .unwrap_or(PrState::Open);
         let decided = decided.filter(|s| s.state == Some(state));
         let ended_at = decided
-            .filter(|s| state != PrState::Open && !s.is_backfilled(&pull.record, pull.created_at))
+            .filter(|s| state != PrState::Open && !s.is_backfilled(&pull.record))
             .map(|s| s.at);
         let merged_by = match decided {
             Some(s) if state == PrState::Merged => {
