@@ -220,7 +220,7 @@ fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timest
     if claimed <= latest {
         return Some(claimed);
     }
-    tid::instant(record.rkey()).filter(|made| *made <= latest)
+    tid::time(record.rkey()).filter(|made| *made <= latest)
 }
 
 fn indexed(names: &Dialects) -> [&str; 3] {
