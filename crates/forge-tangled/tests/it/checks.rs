@@ -132,6 +132,30 @@ async fn checks_of_unread_round_are_unknown() {
     assert_eq!(spindle.host().count(), 0);
 }
 
+/// Records of 2025 name the last commit beside a patch that its server may no longer have.
+#[tokio::test]
+async fn checks_of_unread_round_use_recorded_commit() {
+    let (stage, spindle, _, pull) = with_spindle().await;
+    let head = pull.head_oid.clone().unwrap();
+    spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "failed")]);
+    let (pds, did) = (stage.world.pds(), &stage.alice.did);
+    let (_, mut record) = pds.record(&pull.node_id).unwrap();
+    record["source"]["sha"] = json!(head);
+    let key = pull.node_id.rsplit('/').next().unwrap();
+    pds.put(did, "sh.tangled.repo.pull", key, record);
+    let missing = Fault::error(400, "InvalidRequest", "Blob not found");
+    let missing = missing.on("com.atproto.sync.getBlob").always();
+    pds.host().fault(missing);
+    let reader = stage.handle(&stage.bob);
+    let view = reader.pull(&pull.id, PrFields::CHECKS).await.unwrap();
+    assert_eq!(view.head_oid.as_ref(), Some(&head));
+    assert_eq!(view.checks.unwrap().overall, CheckRollup::Failure);
+    let unread = |w: &&forge_core::Warning| w.section == Some("checks");
+    assert_eq!(view.warnings.iter().filter(unread).count(), 0);
+    let report = reader.checks(&pull.id).await.unwrap();
+    assert_eq!((report.commit, report.checks.len()), (head, 1));
+}
+
 #[tokio::test]
 async fn view_has_checks_on_request() {
     let (stage, spindle, repo, pull) = with_spindle().await;
