@@ -90,6 +90,9 @@ impl Tangled {
         shown.state = state;
         shown.draft = self.is_draft(&pull.title);
         shown.base_branch = pull.base.clone();
+        // The base of a version is where its changes begin. The branch may have moved on since.
+        let base_oid = pull.latest().and_then(|(_, round)| round.base());
+        shown.base_oid = base_oid.map(str::to_owned);
         shown.head_branch = pull.head.clone();
         shown.head_oid = beside.head_oid.or_else(|| pull.source_sha.clone());
         shown.head_patch = pull
