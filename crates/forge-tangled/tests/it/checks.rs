@@ -2,7 +2,7 @@
 
 use forge_core::{
     Checks, ErrorKind, PageReq, PullRequests, Repo,
-    model::{CheckRollup, CheckStatus, CreatePull, PrFields, PullQuery, PullRequest},
+    model::{CheckRollup, CheckStatus, CreatePull, DiffReq, PrFields, PullQuery, PullRequest},
 };
 use forge_tangled_world::{Fault, SpindleDouble};
 use serde_json::json;
@@ -130,6 +130,31 @@ async fn checks_of_unread_round_are_unknown() {
         assert!(told.contains(&checks), "{told:?}");
     }
     assert_eq!(spindle.host().count(), 0);
+}
+
+#[tokio::test]
+async fn missing_patch_is_not_found_with_a_recovery() {
+    let (stage, _spindle, _, pull) = with_spindle().await;
+    let missing = Fault::error(400, "InvalidRequest", "Blob not found");
+    let missing = missing.on("com.atproto.sync.getBlob").always();
+    stage.world.pds().host().fault(missing);
+    let reader = stage.handle(&stage.bob);
+    let errors = [
+        reader.checks(&pull.id).await.unwrap_err(),
+        reader
+            .diff(&pull.id, &DiffReq::default())
+            .await
+            .unwrap_err(),
+        reader.mergeability(&pull.id).await.unwrap_err(),
+    ];
+    for e in errors {
+        assert_eq!(e.code(), "not_found", "{e:?}");
+        let hint = e.hint().unwrap().to_string();
+        assert!(
+            hint.contains("have its author submit another round"),
+            "{hint}"
+        );
+    }
 }
 
 /// Records of 2025 name the last commit beside a patch that its server may no longer have.

@@ -250,6 +250,23 @@ async fn version_that_only_index_shows_decides_nothing() {
     assert!(pds.records(&ground.stage.bob.did, COMMENT).is_empty());
 }
 
+#[tokio::test]
+async fn unread_version_has_a_recovery() {
+    let ground = Ground::new().await;
+    let world = &ground.stage.world;
+    let missing = || Fault::error(404, "RevisionNotFound", "failed to resolve revision");
+    world.knot().host().fault(missing().on(COMPARE).always());
+    world.index().host().fault(missing().on(COMPARE).always());
+    let forge = ground.forge(&ground.stage.bob);
+    let read = forge.diff(ground.id(), &DiffReq::default()).await;
+    let e = read.unwrap_err();
+    assert!(e.message().contains("failed to resolve revision"), "{e:?}");
+    let hint = e.hint().unwrap().to_string();
+    assert!(hint.contains("fetch the head branch with git"), "{hint}");
+    let e = forge.mergeability(ground.id()).await.unwrap_err();
+    assert!(e.hint().is_some(), "{e:?}");
+}
+
 /// A comparison leaves merge commits out, and begins at the merge base.
 #[tokio::test]
 async fn comparison_of_other_commits_than_the_version_is_doubted() {
