@@ -376,3 +376,21 @@ async fn backfilled_issue_state_older_than_issue_has_no_time() {
     let detail = closed.unwrap().detail.clone().unwrap();
     assert!(detail.contains("when it happened is unknown"), "{detail}");
 }
+
+#[tokio::test]
+async fn states_of_tangled_account_take_ten_requests_at_most() {
+    let ground = Ground::new().await;
+    let (pds, pr) = (ground.stage.world.pds(), &ground.pull.id);
+    for (states, requests) in [(1, 1), (2, 2), (12, 10)] {
+        while pds.records(&ground.setter.did, STATUS).len() < states {
+            let at = soon(0);
+            pds.add(&ground.setter.did, STATUS, ground.status("closed", &at));
+        }
+        let forge = ground.forge();
+        pds.host().reset_record();
+        let view = forge.view(pr, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Closed);
+        assert_eq!(ground.requests_about_setter(GET), requests, "{states}");
+        assert_eq!(ground.requests_about_setter(LIST), 0);
+    }
+}
