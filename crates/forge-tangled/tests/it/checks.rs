@@ -298,3 +298,27 @@ async fn checks_of_1_0_come_from_its_own_method() {
         assert!(view.warnings.iter().any(unread), "{:?}", view.warnings);
     }
 }
+
+#[tokio::test]
+async fn all_pages_of_1_0_check_runs_are_read() {
+    let stage = Stage::new();
+    let spindle = SpindleDouble::start().unwrap();
+    let (repo, id) = stage.repo_1_0();
+    let head = repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let named = spindle.host().authority();
+    let manifest = json!({ "owner": stage.alice.did, "name": "new", "spindle": named });
+    let knot = stage.world.knot();
+    knot.put_record(&repo.did, "org.tangled.repo.manifest", "self", manifest);
+    let names: Vec<String> = (0..501).map(|n| format!("{n}.yml")).collect();
+    for name in &names {
+        spindle.run(&repo.did, &head, "push", &[(name, "success")]);
+    }
+    let report = forge.checks(&pr).await.unwrap();
+    assert_eq!(report.checks.len(), names.len());
+    let host = spindle.host();
+    assert_eq!(host.count_of("org.tangled.ci.queryPipelines"), 3);
+    assert_eq!(host.count(), 3);
+}
