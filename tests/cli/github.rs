@@ -602,6 +602,62 @@ fn revision_as_head_shows_no_unpushed_commits() {
 }
 
 #[test]
+fn unexplained_error_shows_its_request_id() {
+    let hub = Hub::with_pull();
+    let headers = [
+        ("content-type", "application/json; charset=utf-8"),
+        ("x-github-request-id", "D0B1:0A2F77"),
+    ];
+    for (status, message, is_shown) in [
+        (500, "Server Error", true),
+        (422, "The moon is full", true),
+        // The recovery tells what to do, so nobody has to be asked.
+        (401, "Bad credentials", false),
+    ] {
+        let body = json!({ "message": message }).to_string();
+        hub.double
+            .fault(Fault::answer(status, &headers, body).always());
+        let out = hub.forge(&["pr", "view", "1", R[0], R[1]]).output();
+        hub.double.clear_faults();
+        let told = out.stderr_text();
+        assert_ne!(out.code, Some(0), "{told}");
+        let line = "Request id: D0B1:0A2F77\n";
+        assert_eq!(told.contains(line), is_shown, "{status}: {told}");
+    }
+}
+
+#[test]
+fn branch_of_dependents_is_deleted_by_merge_only() {
+    let hub = Hub::with_pull();
+    let mut seed = hub.double.seed();
+    seed.commit(REPO, "upper", &[("u.txt", Some("1\n"))], "Add u");
+    let upper = PullSeed {
+        author: "grace",
+        title: "Upper",
+        head: "upper",
+        base: "work",
+        ..PullSeed::default()
+    };
+    seed.open_pull(REPO, &upper);
+    drop(seed);
+    let state_and_base = |number: &str| {
+        let fields = ["--json", "state,baseRefName,mergeable"];
+        let view = [&["pr", "view", number, R[0], R[1]][..], &fields].concat();
+        let shown = hub.forge(&view).output().success().json();
+        [shown["state"].clone(), shown["baseRefName"].clone()]
+    };
+    let close = ["pr", "close", "1", "-d", R[0], R[1]];
+    let out = hub.forge(&close).output().exits(1).says("#2");
+    assert!(out.stderr_text().contains("Recovery: "), "{out:?}");
+    assert_eq!(state_and_base("1"), ["OPEN", "main"]);
+    assert_eq!(state_and_base("2"), ["OPEN", "work"]);
+    let merge = ["pr", "merge", "1", "--merge", "-d", R[0], R[1]];
+    hub.forge(&merge).ok();
+    assert_eq!(state_and_base("1")[0], "MERGED");
+    assert_eq!(state_and_base("2"), ["OPEN", "main"]);
+}
+
+#[test]
 fn write_command_takes_two_requests() {
     let hub = Hub::with_pull();
     for args in [

@@ -370,8 +370,12 @@ fn issues_beyond_fifty_are_named_and_left_to_github() {
     }
 }
 
-/// Configures a workflow definition with the given lines in `[on_merge]`.
+/// Configures a workflow definition with the given lines in `[on_merge]`, whose states are labels.
 fn configure_workflow(scratch: &Scratch, on_merge: &str) {
+    configure_store(scratch, "label_prefix = \"state: \"", on_merge);
+}
+
+fn configure_store(scratch: &Scratch, store: &str, on_merge: &str) {
     let preset = include_str!("../../crates/forge-workflow/presets/ralph.toml");
     let (states, _) = preset.split_once("[on_merge]").unwrap();
     let default = match on_merge.contains("only_default_branch") {
@@ -382,7 +386,7 @@ fn configure_workflow(scratch: &Scratch, on_merge: &str) {
     scratch.write("workflow.toml", format!("{states}{rule}"));
     let path = scratch.path("workflow.toml");
     let path = path.display();
-    let file = format!("[workflow]\nlabel_prefix = \"state: \"\ndefinition = \"{path}\"\n");
+    let file = format!("[workflow]\n{store}\ndefinition = \"{path}\"\n");
     scratch.write("home/.config/forge/config.toml", file);
 }
 
@@ -634,6 +638,36 @@ fn issue_closed_by_github_moves_to_final_state() {
         ["createLabel", "addLabelsToLabelable", "closeIssue"].map(sent),
         [0, 1, 0]
     );
+}
+
+#[test]
+fn issue_off_the_board_is_named_in_the_question() {
+    for (rule, asked, added) in [
+        (
+            "",
+            " Not moved: #1 (it is not on board octo/2; `add_to_board = true` in [on_merge] adds \
+             such issues).",
+            0,
+        ),
+        ("add_to_board = true", ", added to board octo/2", 1),
+    ] {
+        let hub = hub();
+        let mut seed = hub.double.seed();
+        let board = seed.project("octo", "Work", &["Todo", "Done"]);
+        seed.project_field(board, "Workflow State", &["In Review", "Done"]);
+        seed.project_field(board, "Estimate", &["XS", "S", "M", "L", "XL"]);
+        seed.project_field(board, "Priority", &["P0", "P1", "P2", "P3"]);
+        drop(seed);
+        let store = "store = \"fields\"\nboard = \"octo/2\"";
+        configure_store(&hub.scratch, store, rule);
+        let mut wire = hub.server(&["--write"]);
+        let args = json!({"repo": REPO, "number": 2});
+        wire.call("pr_merge", args).ok();
+        assert!(wire.asked[0].contains(asked), "{:?}", wire.asked);
+        let seed = hub.double.seed();
+        let items = seed.items.values().filter(|item| item.project == board);
+        assert_eq!(items.count(), added, "{rule}");
+    }
 }
 
 fn labels(hub: &Hub, issue: &str) -> Vec<Value> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     IndexFields,
     hints::from_start,
+    json_field::OptionalField,
     page_trail::{NextPage, PageTrail},
     read_limits,
     records::{self, Record},
@@ -63,7 +64,7 @@ fn missing_row_field(row: &Value, fields: &IndexFields) -> Option<String> {
         (&*fields.row_comments, "count"),
     ];
     promised.into_iter().find_map(|(name, what)| {
-        let Some(value) = row.get(name) else {
+        let Some(value) = row.field(name) else {
             return Some(format!("missing field `{name}`"));
         };
         let fits = match what {

@@ -60,7 +60,8 @@ impl Origin {
             Error::new(
                 ErrorKind::Protocol,
                 format!(
-                    "an identity document names '{}' as a service, which is not contacted: {why}",
+                    "a record or an identity document names '{}' as a service, which is not \
+                     contacted: {why}",
                     one_line(&truncate_chars(&redact(text), 200).0)
                 ),
             )
@@ -238,6 +239,20 @@ mod tests {
             "data:knot.example.com/repo",
         ] {
             assert!(origin(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn refused_address_may_come_from_a_record() {
+        let refused = [
+            Origin::found("https://10.0.0.1", Reach::Public),
+            Origin::of_host("localhost:6000", Reach::Public),
+        ];
+        for refused in refused {
+            let error = refused.unwrap_err();
+            let words = "a record or an identity document names '";
+            assert!(error.message().starts_with(words), "{error:?}");
+            assert!(!error.message().contains("  "), "{error:?}");
         }
     }
 

@@ -49,19 +49,13 @@ fn encode(value: u64) -> String {
         .collect()
 }
 
-/// Returns the time when a key was made, to the second; `None` if it is not a TID.
+/// Returns the time when a key was made, to the microsecond; `None` if it is not a TID.
+///
+/// The index of tangled.org gives this time, with its microseconds, to a record without a date.
 pub(crate) fn time(key: &str) -> Option<Timestamp> {
-    let micros = decode(key)? >> 10;
-    Some(Timestamp::from_unix(
-        i64::try_from(micros / 1_000_000).ok()?,
-    ))
-}
-
-/// As [`time`], to the millisecond.
-pub(crate) fn instant(key: &str) -> Option<Timestamp> {
     let micros = i64::try_from(decode(key)? >> 10).ok()?;
     let at = DateTime::from_timestamp_micros(micros)?;
-    at.to_rfc3339_opts(SecondsFormat::Millis, true).parse().ok()
+    at.to_rfc3339_opts(SecondsFormat::Micros, true).parse().ok()
 }
 
 fn decode(key: &str) -> Option<u64> {
@@ -93,6 +87,14 @@ mod tests {
         assert!((-1..60).contains(&age), "{age}");
         // The time of this key is known from tangled.org core issue 496.
         assert_eq!(time("3mkuuamwfj322").unwrap().date(), "2026-05-02");
+        // The index gave these times to recorded issues of 2025 without a date.
+        for (key, at) in [
+            ("3ll4rirll2h22", "2025-03-24T12:37:20.017421Z"),
+            ("3lkmubls7ib22", "2025-03-18T04:44:24.474055Z"),
+            ("3ljnffy24un22", "2025-03-05T16:25:53.517395Z"),
+        ] {
+            assert_eq!(time(key).unwrap().to_string(), at);
+        }
         assert!(time("self").is_none() && time("3mkuuamwfj32!").is_none());
         assert!(time("zzzzzzzzzzzzz").is_none(), "beyond 64 bits");
         // This key is of January 2036.

@@ -92,6 +92,9 @@ fn shorten(text: &str) -> String {
     one_line(&truncate_chars(text, MAX_TEXT_CHARS).0).into_owned()
 }
 
+/// What a PDS answers, with the name `InvalidRequest`, for a blob that it does not have.
+const NO_BLOB: &str = "Blob not found";
+
 /// Returns the error for an answer with a failure status.
 ///
 /// A PDS answers nearly every failure with 400, so the failure's name decides before the status
@@ -115,6 +118,7 @@ pub(crate) fn of_status(
     let message = format!("{host} refused {nsid}: {words}");
     let missing = said.starts_with(NO_RECORD)
         || said.starts_with("Could not find repo")
+        || said == NO_BLOB
         || name.ends_with("NotFound");
     let no_record = matches!(name.as_str(), "RecordNotFound" | "NotFound")
         || said.contains(&format!("{NO_RECORD}: at://"));

@@ -520,3 +520,24 @@ fn comments_are_grouped_by_round_and_thread() {
         .collect();
     assert_eq!(rounds, [Some(0), Some(1), Some(1)]);
 }
+
+#[test]
+fn base_that_is_an_open_head_is_shown_and_told() {
+    let t = Tangled::new();
+    let lower = t.open("lower");
+    t.repo.git.set_branch("upper", "lower");
+    t.create("upper", &["-B", "lower"]).ok();
+    let pulls = t.world.pds().records(&t.alice.did, PULL);
+    let upper = pulls
+        .iter()
+        .find(|(_, _, value)| value["source"]["branch"] == "upper");
+    let upper = upper.unwrap().0.as_str();
+    let view = t.forge(&t.bob, &["pr", "view", upper]).text();
+    assert!(view.contains(&format!("depends-on:\t{lower}\n")), "{view}");
+    let view = t.forge(&t.bob, &["pr", "view", &lower]).text();
+    assert!(!view.contains("depends-on:\tat://"), "{view}");
+    let merge = t.forge(&t.bob, &["pr", "merge", upper, "--rebase"]);
+    let told = merge.output().exits(0).stderr_text();
+    let warning = format!("the head branch of the open pull request {lower}");
+    assert!(told.contains(&warning), "{told}");
+}

@@ -52,7 +52,8 @@ pub struct PullRequest {
     /// The branch to merge into.
     pub base_branch: String,
     /// The base commit, hex. While the pull request is open, the tip of the base branch; afterwards
-    /// the commit onto which it was merged.
+    /// the commit onto which it was merged. If the changes are stored as two commits (a version on
+    /// tangled), the first of them.
     pub base_oid: Option<String>,
     /// The branch with the changes.
     pub head_branch: String,

@@ -35,6 +35,7 @@ mod repos;
 mod reviews;
 mod rules;
 mod script;
+mod secondary_limit;
 mod stack;
 mod state;
 mod unread;

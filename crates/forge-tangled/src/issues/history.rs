@@ -222,7 +222,7 @@ fn add_state_events(states: Vec<Status>, issue: &Stored, events: &mut Vec<Status
         let kind = kind(&state, &mut before);
         let mut event = StatusEvent::new(&state.uri, kind, Actor::new(&state.author), state.at);
         event.authority = Some(state.authority.map_or("none", Authority::word).to_owned());
-        let is_backfilled = state.is_backfilled(&issue.record, issue.created_at);
+        let is_backfilled = state.is_backfilled(&issue.record);
         event.detail = detail(&state, kind, is_backfilled);
         events.push(event);
     }

@@ -383,8 +383,7 @@ impl Tangled {
             .or_else(|| decided.and_then(|s| s.state))
             .unwrap_or(PrState::Open);
         let is_open = state == PrState::Open;
-        let is_backfilled =
-            decided.is_some_and(|s| s.is_backfilled(&issue.record, issue.created_at));
+        let is_backfilled = decided.is_some_and(|s| s.is_backfilled(&issue.record));
         let decided = decided.map(|s| s.at);
         let id = IssueId {
             repo: repository.id.clone(),

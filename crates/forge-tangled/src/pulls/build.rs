@@ -52,7 +52,7 @@ impl Tangled {
             .unwrap_or(PrState::Open);
         let decided = decided.filter(|s| s.state == Some(state));
         let ended_at = decided
-            .filter(|s| state != PrState::Open && !s.is_backfilled(&pull.record, pull.created_at))
+            .filter(|s| state != PrState::Open && !s.is_backfilled(&pull.record))
             .map(|s| s.at);
         let merged_by = match decided {
             Some(s) if state == PrState::Merged => {
@@ -90,6 +90,9 @@ impl Tangled {
         shown.state = state;
         shown.draft = self.is_draft(&pull.title);
         shown.base_branch = pull.base.clone();
+        // The base of a version is where its changes begin. The branch may have moved on since.
+        let base_oid = pull.latest().and_then(|(_, round)| round.base());
+        shown.base_oid = base_oid.map(str::to_owned);
         shown.head_branch = pull.head.clone();
         shown.head_oid = beside.head_oid.or_else(|| pull.source_sha.clone());
         shown.head_patch = pull

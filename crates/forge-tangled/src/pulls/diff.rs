@@ -72,6 +72,7 @@ impl Tangled {
         warnings.extend(differs_from_applied(located, round, patch, req.clone.as_ref()).await);
         let head_oid = head_id(&located.pull, round, patch);
         let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(body)])));
+        diff.base_oid = base_id(&located.pull, round, patch);
         diff.warnings = warnings;
         Ok(diff)
     }
@@ -261,6 +262,13 @@ pub(super) fn head_id(pull: &TangledPull, round: usize, patch: &Patch) -> String
     let of_round = pull.rounds.get(round);
     let id = of_round.and_then(|round| pull.patch_id(round));
     id.or(patch.head()).unwrap_or_default().to_owned()
+}
+
+/// Returns the commit on which a round begins, if its record names it. A doubtful patch may begin at
+/// another commit.
+pub(super) fn base_id(pull: &TangledPull, round: usize, patch: &Patch) -> Option<String> {
+    let of_round = pull.rounds.get(round).filter(|_| patch.doubt().is_none());
+    of_round.and_then(|round| round.base()).map(str::to_owned)
 }
 
 /// Returns true if no two commits change the same file, so that their diffs can be joined into one.

@@ -63,7 +63,7 @@ impl Tangled {
             let actor = self.actor(&status.author).await;
             let mut event = StatusEvent::new(&status.uri, kind, actor, status.at);
             event.authority = Some(status.authority.map_or("none", |a| a.word()).to_owned());
-            let is_backfilled = status.is_backfilled(&pull.record, pull.created_at);
+            let is_backfilled = status.is_backfilled(&pull.record);
             event.detail = detail(status, kind, is_backfilled);
             events.push(event);
         }
@@ -105,7 +105,7 @@ pub(crate) fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
     kind
 }
 
-/// Returns the text of an event for a status. A backfilled status has the time of its subject.
+/// Returns the text of an event for a status. The time of a backfilled status tells nothing.
 pub(crate) fn detail(
     status: &Status,
     kind: StatusEventKind,

@@ -35,6 +35,14 @@ impl Round {
             Content::Blob(_) | Content::Text { .. } | Content::Missing => None,
         }
     }
+
+    /// Returns the commit on which the changes begin, if the record of the round names it.
+    pub fn base(&self) -> Option<&str> {
+        match &self.content {
+            Content::Commits { base, .. } => Some(base),
+            Content::Blob(_) | Content::Text { .. } | Content::Missing => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

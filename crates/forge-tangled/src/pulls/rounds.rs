@@ -12,7 +12,7 @@ use forge_core::{
 use futures::stream;
 
 use super::{
-    diff::{differs_from_applied, head_id, unseen_changes},
+    diff::{base_id, differs_from_applied, head_id, unseen_changes},
     view::LocatedPull,
 };
 use crate::{
@@ -91,6 +91,7 @@ impl Tangled {
             }
             let head_oid = head_id(&located.pull, round, &patch);
             let mut diff = Diff::new(head_oid, Box::pin(stream::empty()));
+            diff.base_oid = base_id(&located.pull, round, &patch);
             diff.since = Some(since_head(&patch, &patch));
             diff.warnings = unseen_changes("this round", &patch).into_iter().collect();
             return Ok(diff);
@@ -176,6 +177,7 @@ impl Tangled {
         warnings.extend(differs_from_applied(located, round, &patch, req.clone.as_ref()).await);
         let head_oid = head_id(&located.pull, round, &patch);
         let mut diff = Diff::new(head_oid, Box::pin(stream::iter([Ok(between.diff)])));
+        diff.base_oid = base_id(&located.pull, round, &patch);
         diff.since = Some(since_head(&before, &patch));
         diff.warnings = warnings;
         Ok(diff)

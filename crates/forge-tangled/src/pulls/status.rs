@@ -58,11 +58,13 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Returns true for a state that was written later, with the key and the time of its subject.
-    /// The time of the change is unknown.
-    pub fn is_backfilled(&self, subject: &Record, created_at: Timestamp) -> bool {
+    /// Returns true for a state that was written later, with the record key of its subject. The
+    /// time of the change is unknown.
+    ///
+    /// The creation date of such a state tells nothing: recorded ones have the time of the subject,
+    /// a time 5 seconds after it, and a date that the subject had before it was edited.
+    pub fn is_backfilled(&self, subject: &Record) -> bool {
         self.uri.rsplit('/').next() == Some(subject.rkey())
-            && self.claimed.unix() == created_at.unix()
     }
 }
 
@@ -218,7 +220,7 @@ fn made_at(record: &Record, claimed: Timestamp, now: Timestamp) -> Option<Timest
     if claimed <= latest {
         return Some(claimed);
     }
-    tid::instant(record.rkey()).filter(|made| *made <= latest)
+    tid::time(record.rkey()).filter(|made| *made <= latest)
 }
 
 fn indexed(names: &Dialects) -> [&str; 3] {

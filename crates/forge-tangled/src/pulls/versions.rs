@@ -28,6 +28,10 @@ use crate::{
 pub(crate) const NO_VERSION_METHOD: &str =
     "no method of a knot is known that merges or adds a version, which is a pair of commits";
 
+/// What to do if the changes of a version cannot be read.
+pub(super) const READ_ELSEWHERE: &str =
+    "look at the changes on the web, or fetch the head branch with git";
+
 impl Tangled {
     /// Reads the changes of a version from the knot of its repository.
     pub(super) async fn read_version(
@@ -36,8 +40,15 @@ impl Tangled {
         base: &str,
         head: &str,
     ) -> Result<Arc<Patch>> {
-        let compared = self.compare(repository, base, head).await?;
-        Ok(Arc::new(patch_between(compared, base, head)?))
+        let compared = self.compare(repository, base, head).await;
+        let patch = compared.and_then(|compared| patch_between(compared, base, head));
+        patch.map(Arc::new).map_err(|e| {
+            if e.hint().is_none() {
+                e.with_hint(Hint::new(READ_ELSEWHERE))
+            } else {
+                e
+            }
+        })
     }
 
     /// Returns the patch of a round that is only shown. As [`Self::patch_of`], except that the

@@ -18,7 +18,7 @@ use super::{
     merge_claim::find_merge_claim,
     record::{Content, Round, TangledPull},
     status,
-    versions::{find_contradiction, unmerged_version_warning},
+    versions::{READ_ELSEWHERE, find_contradiction, unmerged_version_warning},
 };
 use crate::{
     Era, Tangled, checks, comments,
@@ -616,7 +616,14 @@ impl Tangled {
         let patch = cell.get_or_try_init(|| async {
             let pds = self.identities.pds(pull.author()).await?;
             let read = |blob: &[u8], may| Ok(Arc::new(Patch::parse(patch::unpack(blob, may)?)));
-            records::blob(&pds, &pull.uri, cid, read).await
+            let blob = records::blob(&pds, &pull.uri, cid, read).await;
+            blob.map_err(|e| {
+                if e.is_not_found() {
+                    e.with_hint(another_round_hint(&pull.record.uri))
+                } else {
+                    e
+                }
+            })
         });
         let patch = patch.await.cloned();
         self.patches.shed();
@@ -734,7 +741,7 @@ fn no_patch(pull: &TangledPull, number: usize) -> Error {
     let (what, hint) = match pull.has_versions {
         true => (
             format!("version {number} of {uri} has neither a patch nor two full commit ids"),
-            Hint::new("look at the changes on the web, or fetch the head branch with git"),
+            Hint::new(READ_ELSEWHERE),
         ),
         false => (
             format!("round {number} of {uri} has no patch"),

@@ -35,7 +35,9 @@ async fn base_that_is_an_open_head_is_named() {
         forge.view(&pull.id, fields).await.unwrap().depends_on
     };
     let named = Some(PrKey::Record(lower.node_id.clone()));
+    index.reset_record();
     assert_eq!(below(&upper, PrFields::DEPENDS_ON).await, named);
+    assert_eq!(index.count_of(LIST), 1);
     // Only who wants to know pays for the answer, and a pull request to `main` costs nothing.
     index.reset_record();
     assert_eq!(below(&upper, PrFields::NONE).await, None);

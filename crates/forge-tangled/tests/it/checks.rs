@@ -2,7 +2,7 @@
 
 use forge_core::{
     Checks, ErrorKind, PageReq, PullRequests, Repo,
-    model::{CheckRollup, CheckStatus, CreatePull, PrFields, PullQuery, PullRequest},
+    model::{CheckRollup, CheckStatus, CreatePull, DiffReq, PrFields, PullQuery, PullRequest},
 };
 use forge_tangled_world::{Fault, SpindleDouble};
 use serde_json::json;
@@ -133,6 +133,55 @@ async fn checks_of_unread_round_are_unknown() {
 }
 
 #[tokio::test]
+async fn missing_patch_is_not_found_with_a_recovery() {
+    let (stage, _spindle, _, pull) = with_spindle().await;
+    let missing = Fault::error(400, "InvalidRequest", "Blob not found");
+    let missing = missing.on("com.atproto.sync.getBlob").always();
+    stage.world.pds().host().fault(missing);
+    let reader = stage.handle(&stage.bob);
+    let errors = [
+        reader.checks(&pull.id).await.unwrap_err(),
+        reader
+            .diff(&pull.id, &DiffReq::default())
+            .await
+            .unwrap_err(),
+        reader.mergeability(&pull.id).await.unwrap_err(),
+    ];
+    for e in errors {
+        assert_eq!(e.code(), "not_found", "{e:?}");
+        let hint = e.hint().unwrap().to_string();
+        assert!(
+            hint.contains("have its author submit another round"),
+            "{hint}"
+        );
+    }
+}
+
+/// Records of 2025 name the last commit beside a patch that its server may no longer have.
+#[tokio::test]
+async fn checks_of_unread_round_use_recorded_commit() {
+    let (stage, spindle, _, pull) = with_spindle().await;
+    let head = pull.head_oid.clone().unwrap();
+    spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "failed")]);
+    let (pds, did) = (stage.world.pds(), &stage.alice.did);
+    let (_, mut record) = pds.record(&pull.node_id).unwrap();
+    record["source"]["sha"] = json!(head);
+    let key = pull.node_id.rsplit('/').next().unwrap();
+    pds.put(did, "sh.tangled.repo.pull", key, record);
+    let missing = Fault::error(400, "InvalidRequest", "Blob not found");
+    let missing = missing.on("com.atproto.sync.getBlob").always();
+    pds.host().fault(missing);
+    let reader = stage.handle(&stage.bob);
+    let view = reader.pull(&pull.id, PrFields::CHECKS).await.unwrap();
+    assert_eq!(view.head_oid.as_ref(), Some(&head));
+    assert_eq!(view.checks.unwrap().overall, CheckRollup::Failure);
+    let unread = |w: &&forge_core::Warning| w.section == Some("checks");
+    assert_eq!(view.warnings.iter().filter(unread).count(), 0);
+    let report = reader.checks(&pull.id).await.unwrap();
+    assert_eq!((report.commit, report.checks.len()), (head, 1));
+}
+
+#[tokio::test]
 async fn view_has_checks_on_request() {
     let (stage, spindle, repo, pull) = with_spindle().await;
     let head = pull.head_oid.clone().unwrap();
@@ -212,7 +261,14 @@ async fn checks_of_1_0_come_from_its_own_method() {
         format!("did:web:{}", host.replace(':', "%3A")),
     ] {
         manifest(json!(named));
+        // The manifest is read each time, because the owner may choose another spindle.
+        knot.host().reset_record();
         let report = forge.checks(&pr).await.unwrap();
+        let requests = knot.host().requests();
+        let manifests = requests
+            .iter()
+            .filter(|it| it.query.contains("org.tangled.repo.manifest"));
+        assert_eq!(manifests.count(), 1, "{requests:?}");
         assert_eq!(
             (report.commit.as_str(), report.overall),
             (&*head, CheckRollup::Failure)
@@ -241,4 +297,28 @@ async fn checks_of_1_0_come_from_its_own_method() {
         let unread = |w: &forge_core::Warning| w.section == Some("checks");
         assert!(view.warnings.iter().any(unread), "{:?}", view.warnings);
     }
+}
+
+#[tokio::test]
+async fn all_pages_of_1_0_check_runs_are_read() {
+    let stage = Stage::new();
+    let spindle = SpindleDouble::start().unwrap();
+    let (repo, id) = stage.repo_1_0();
+    let head = repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let named = spindle.host().authority();
+    let manifest = json!({ "owner": stage.alice.did, "name": "new", "spindle": named });
+    let knot = stage.world.knot();
+    knot.put_record(&repo.did, "org.tangled.repo.manifest", "self", manifest);
+    let names: Vec<String> = (0..501).map(|n| format!("{n}.yml")).collect();
+    for name in &names {
+        spindle.run(&repo.did, &head, "push", &[(name, "success")]);
+    }
+    let report = forge.checks(&pr).await.unwrap();
+    assert_eq!(report.checks.len(), names.len());
+    let host = spindle.host();
+    assert_eq!(host.count_of("org.tangled.ci.queryPipelines"), 3);
+    assert_eq!(host.count(), 3);
 }

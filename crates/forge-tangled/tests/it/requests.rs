@@ -751,3 +751,43 @@ async fn not_found_is_reported_only_after_full_search() {
     };
     assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
 }
+
+#[tokio::test]
+async fn version_takes_a_comparison_instead_of_its_patch() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let version = json!({
+        "base": stage.repo.git.oid("main"), "head": made.head_oid,
+        "createdAt": "2026-09-30T11:59:19.791Z",
+    });
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    record["rounds"] = json!([]);
+    record["versions"] = json!([version]);
+    let key = made.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, PULL, key, record);
+    let forge = stage.tangled(&stage.bob);
+    let counts = || {
+        let count = |host: &Host, method| host.count_of(method);
+        [
+            count(stage.world.knot().host(), "sh.tangled.repo.compare"),
+            count(stage.world.index().host(), "sh.tangled.repo.compare"),
+            count(pds.host(), "com.atproto.sync.getBlob"),
+        ]
+    };
+    reset(&stage);
+    // A version never changes, so the second view has its comparison already.
+    for _ in 0..2 {
+        let view = forge.view(&made.id, PrFields::COMMITS).await.unwrap();
+        assert_eq!(view.commits.unwrap().len(), 1);
+        assert_eq!(counts(), [1, 0, 0]);
+    }
+    let forge = stage.tangled(&stage.bob);
+    let missing = Fault::error(404, "RevisionNotFound", "failed to resolve revision");
+    let missing = missing.on("sh.tangled.repo.compare").always();
+    stage.world.knot().host().fault(missing);
+    reset(&stage);
+    let read = forge.commits(&made.id, PageReq::first(9)).await;
+    assert!(read.is_err(), "{read:?}");
+    assert_eq!(counts(), [1, 1, 0]);
+}

@@ -53,6 +53,10 @@ async fn malformed_index_answer_error_names_the_field() {
             "`cursor`: invalid type",
         ),
         (without("state"), "`items[0]`: missing field `state`"),
+        (
+            row(json!({ "state": null })),
+            "`items[0]`: missing field `state`",
+        ),
         (without("value"), "`items[0]`: missing field `value`"),
         (
             without("commentCount"),

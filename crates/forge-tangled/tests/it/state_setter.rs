@@ -295,7 +295,7 @@ async fn tangled_account_has_no_other_right() {
     assert_eq!(closed.value.state, PrState::Closed);
 }
 
-/// Tangled has written states of 2025 with the key and the time of their pull requests.
+/// Tangled has written states of 2025 with the record key of their pull requests.
 #[tokio::test]
 async fn backfilled_state_has_no_time_of_its_own() {
     let ground = Ground::new().await;
@@ -327,23 +327,70 @@ async fn backfilled_state_has_no_time_of_its_own() {
         assert!(detail.contains("when it happened is unknown"), "{detail}");
         pds.delete(account, STATUS, key);
     }
-    // Another key, or another time, is a state as any other.
+    // The record key alone decides: a recorded state is dated 5 seconds after its pull request.
+    let created: Timestamp = created_at.parse().unwrap();
+    let later = Timestamp::from_unix(created.unix() + 5).to_string();
+    pds.put(owner, STATUS, key, ground.status("merged", &later));
+    let view = forge.view(pr, PrFields::NONE).await.unwrap();
+    assert_eq!(view.state, PrState::Merged);
+    assert_eq!((view.merged_at, view.closed_at), (None, None));
+    pds.delete(owner, STATUS, key);
+    // With another key, a state has its own time.
     pds.add(owner, STATUS, status);
-    assert!(
-        forge
-            .view(pr, PrFields::NONE)
-            .await
-            .unwrap()
-            .merged_at
-            .is_some()
-    );
-    pds.put(owner, STATUS, key, ground.status("merged", &soon(0)));
-    assert!(
-        forge
-            .view(pr, PrFields::NONE)
-            .await
-            .unwrap()
-            .merged_at
-            .is_some()
-    );
+    let view = forge.view(pr, PrFields::NONE).await.unwrap();
+    assert!(view.merged_at.is_some());
+}
+
+/// A recorded issue of 2025 was edited 15 months after its state was written, and got a new date.
+#[tokio::test]
+async fn backfilled_issue_state_older_than_issue_has_no_time() {
+    let ground = Ground::new().await;
+    let forge = ground.forge();
+    let new = NewIssue::new("One", "");
+    let made = forge.create_issue(&ground.stage.id(), &new).await.unwrap();
+    let issue = made.value;
+    let (pds, owner) = (ground.stage.world.pds(), &ground.stage.alice.did);
+    let key = issue.node_id.rsplit('/').next().unwrap();
+    let state = json!({
+        "$type": ISSUE_STATE, "issue": issue.node_id, "state": format!("{ISSUE_STATE}.closed"),
+        "createdAt": "2025-03-17T08:48:28Z",
+    });
+    pds.put(owner, ISSUE_STATE, key, state);
+    // The state that forge wrote with the issue is newer, and open.
+    for author in [&ground.stage.alice.did, &ground.stage.bob.did] {
+        for (uri, ..) in pds.records(author, ISSUE_STATE) {
+            if !uri.ends_with(key) {
+                pds.delete(author, ISSUE_STATE, uri.rsplit('/').next().unwrap());
+            }
+        }
+    }
+    let seen = forge
+        .issue(&issue.id, &IssueFields::default())
+        .await
+        .unwrap();
+    assert_eq!(seen.state, IssueState::Closed);
+    assert_eq!(seen.closed_at, None);
+    let page = forge.issue_history(&issue.id, PageReq::first(9)).await;
+    let history = page.unwrap().items;
+    let closed = history.iter().find(|it| it.kind == StatusEventKind::Closed);
+    let detail = closed.unwrap().detail.clone().unwrap();
+    assert!(detail.contains("when it happened is unknown"), "{detail}");
+}
+
+#[tokio::test]
+async fn states_of_tangled_account_take_ten_requests_at_most() {
+    let ground = Ground::new().await;
+    let (pds, pr) = (ground.stage.world.pds(), &ground.pull.id);
+    for (states, requests) in [(1, 1), (2, 2), (12, 10)] {
+        while pds.records(&ground.setter.did, STATUS).len() < states {
+            let at = soon(0);
+            pds.add(&ground.setter.did, STATUS, ground.status("closed", &at));
+        }
+        let forge = ground.forge();
+        pds.host().reset_record();
+        let view = forge.view(pr, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Closed);
+        assert_eq!(ground.requests_about_setter(GET), requests, "{states}");
+        assert_eq!(ground.requests_about_setter(LIST), 0);
+    }
 }

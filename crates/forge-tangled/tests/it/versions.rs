@@ -3,8 +3,8 @@
 use forge_core::{
     AtUri, Checks, PageReq, PrId, PullRequests, Reviews,
     model::{
-        CheckStatus, Diff, DiffReq, MergeReq, MergeState, NewReview, PrFields, PullRequest,
-        Resubmit, ReviewState, Verdict,
+        CheckStatus, Diff, DiffReq, MergeReq, MergeState, NewReview, PrFields, PullQuery,
+        PullRequest, Resubmit, ReviewState, Rounds, Verdict,
     },
 };
 use forge_tangled::{Tangled, TangledSettings};
@@ -122,6 +122,7 @@ async fn version_is_read_from_the_knot() {
     let view = forge.view(ground.id(), fields).await.unwrap();
     assert_eq!(view.rounds, Some(1));
     assert_eq!(view.head_oid.as_ref(), Some(&ground.head));
+    assert_eq!(view.base_oid.as_ref(), Some(&ground.base));
     assert_eq!(
         (view.head_patch.as_ref(), view.head_id()),
         (None, Some(&*ground.head))
@@ -145,6 +146,7 @@ async fn version_is_read_from_the_knot() {
 
     let diff = forge.diff(ground.id(), &DiffReq::default()).await.unwrap();
     assert_eq!(diff.head_oid, ground.head);
+    assert_eq!(diff.base_oid.as_ref(), Some(&ground.base));
     assert!(diff.warnings.is_empty(), "{:?}", diff.warnings);
     assert!(body(diff).await.ends_with("+2\n"));
     let files = forge.files(ground.id(), PageReq::first(9)).await.unwrap();
@@ -154,6 +156,36 @@ async fn version_is_read_from_the_knot() {
     let patch = forge.round(ground.id(), 0).await.unwrap();
     assert!(String::from_utf8_lossy(&patch).contains("Subject: [PATCH] Last"));
     assert_eq!(ground.stage.world.index().host().count_of(COMPARE), 0);
+}
+
+#[tokio::test]
+async fn diff_names_the_base_of_its_version() {
+    let ground = Ground::new().await;
+    let first = ground.stage.repo.git.oid("topic~1").unwrap();
+    let old = ground.version(&ground.base, &first);
+    ground.put(
+        json!([]),
+        json!([old, ground.version(&first, &ground.head)]),
+    );
+    let forge = ground.forge(&ground.stage.bob);
+    let view = forge.view(ground.id(), PrFields::NONE).await.unwrap();
+    assert_eq!(view.base_oid.as_ref(), Some(&first));
+    let (mut oldest, mut since) = (DiffReq::default(), DiffReq::default());
+    oldest.rounds = Some(Rounds::new(Some(0), None));
+    since.rounds = Some(Rounds::new(None, Some(0)));
+    for (req, base) in [(oldest, &ground.base), (since, &first)] {
+        let diff = forge.diff(ground.id(), &req).await.unwrap();
+        assert_eq!(diff.base_oid.as_ref(), Some(base));
+    }
+    let rows = forge
+        .list(
+            ground.stage.repo_id(),
+            &PullQuery::default(),
+            PageReq::first(9),
+        )
+        .await
+        .unwrap();
+    assert_eq!(rows.items[0].base_oid.as_ref(), Some(&first));
 }
 
 #[tokio::test]
@@ -218,6 +250,23 @@ async fn version_that_only_index_shows_decides_nothing() {
     assert!(pds.records(&ground.stage.bob.did, COMMENT).is_empty());
 }
 
+#[tokio::test]
+async fn unread_version_has_a_recovery() {
+    let ground = Ground::new().await;
+    let world = &ground.stage.world;
+    let missing = || Fault::error(404, "RevisionNotFound", "failed to resolve revision");
+    world.knot().host().fault(missing().on(COMPARE).always());
+    world.index().host().fault(missing().on(COMPARE).always());
+    let forge = ground.forge(&ground.stage.bob);
+    let read = forge.diff(ground.id(), &DiffReq::default()).await;
+    let e = read.unwrap_err();
+    assert!(e.message().contains("failed to resolve revision"), "{e:?}");
+    let hint = e.hint().unwrap().to_string();
+    assert!(hint.contains("fetch the head branch with git"), "{hint}");
+    let e = forge.mergeability(ground.id()).await.unwrap_err();
+    assert!(e.hint().is_some(), "{e:?}");
+}
+
 /// A comparison leaves merge commits out, and begins at the merge base.
 #[tokio::test]
 async fn comparison_of_other_commits_than_the_version_is_doubted() {
@@ -243,7 +292,11 @@ async fn comparison_of_other_commits_than_the_version_is_doubted() {
     ] {
         ground.put(json!([]), json!([ground.version(base, head)]));
         let diff = forge.diff(ground.id(), &DiffReq::default()).await.unwrap();
-        assert_eq!(diff.head_oid, *head);
+        // Where the changes begin is not proved either.
+        assert_eq!(
+            (diff.head_oid.as_str(), &diff.base_oid),
+            (head.as_str(), &None)
+        );
         assert_eq!(told(&diff.warnings, why), 1, "{:?}", diff.warnings);
         let e = forge.mergeability(ground.id()).await.unwrap_err();
         assert!(e.message().contains(why), "{e:?}");

@@ -169,14 +169,15 @@ fn head_repository_owner(p: &PullRequest) -> Json {
             None => Json::Object(vec![("login", Json::text(""))]),
         };
     }
-    Json::maybe(
-        head(p).owner_and_name().map(|(o, _)| o.to_owned()).as_ref(),
-        |owner| {
-            let node = p.head_node.as_ref();
-            let id = node.map_or("", |n| &n.owner_id);
-            repository_owner(id, owner, node.and_then(|n| n.owner_name.as_ref()))
-        },
-    )
+    let login = match &head(p).path {
+        RepoPath::Named { owner, .. } => owner,
+        // The account that has the record of the repository.
+        RepoPath::Record(uri) => &uri.authority,
+        RepoPath::Did(_) | RepoPath::Dir(_) => return Json::Null,
+    };
+    let node = p.head_node.as_ref();
+    let id = node.map_or("", |n| &n.owner_id);
+    repository_owner(id, login, node.and_then(|n| n.owner_name.as_ref()))
 }
 
 fn repository_owner(id: &str, login: &str, name: Option<&String>) -> Json {
@@ -499,6 +500,8 @@ fn check(c: &Check) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use forge_core::{AtUri, ForgeKind};
+
     use super::*;
     use crate::cmd::pr::sample::pull;
 
@@ -566,6 +569,31 @@ mod tests {
             value("headRepository"),
             r#"{"id":"","name":"repo","nameWithOwner":"file:///srv/repo"}"#
         );
+    }
+
+    #[test]
+    fn owner_of_fork_record_is_its_account() {
+        let owner_of = |path| {
+            let mut p = pull();
+            p.head_repo = Some(RepoId {
+                kind: ForgeKind::TANGLED,
+                host: String::new(),
+                path,
+            });
+            head_repository_owner(&p).compact()
+        };
+        let uri = |text| RepoPath::Record(AtUri::parse(text).unwrap());
+        for account in ["did:plc:laqygfbyvnkyuhsuaxmp6ez3", "carol.example"] {
+            assert_eq!(
+                owner_of(uri(&format!(
+                    "at://{account}/sh.tangled.repo/3m7lfz7dl5z22"
+                ))),
+                format!(r#"{{"id":"","login":"{account}"}}"#)
+            );
+        }
+        // The DID of a repository does not name its owner.
+        let did = RepoPath::Did("did:plc:laqygfbyvnkyuhsuaxmp6ez3".to_owned());
+        assert_eq!(owner_of(did), "null");
     }
 
     #[test]
