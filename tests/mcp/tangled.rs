@@ -116,6 +116,36 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
+/// A branch selects no record of an account that may not push, so no question names it.
+#[test]
+fn branch_selects_no_record_of_stranger_to_merge() {
+    let t = Tangled::new();
+    t.branch("topic");
+    let theirs = t.claim_of_stranger("topic");
+    let clone = t.clone_on("topic");
+    let start = || {
+        let server = t.forge_in(clone.clone(), &t.alice, &["mcp", "--write"]);
+        Wire::start(&server, MODERN)
+    };
+    let main = t.repo.git.oid("main");
+    let mut wire = start();
+    for selector in [".", "topic"] {
+        let args = json!({"repo": WIDGET, "number": selector});
+        wire.call("pr_merge", args).fails("not_found").says(&theirs);
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    assert_eq!(t.repo.git.oid("main"), main);
+    let create = ["pr", "create", "-R", WIDGET, "-H", "topic"];
+    let create = [&create[..], &["-t", "Own", "-b", "B"]].concat();
+    t.forge(&t.alice, &create).ok();
+    let mut wire = start();
+    let args = json!({"repo": WIDGET, "number": "."});
+    wire.call("pr_merge", args).ok();
+    assert!(!wire.asked[0].contains(&theirs), "{:?}", wire.asked);
+    assert_eq!(t.repo.git.show("main", "topic.txt"), "one\n");
+    assert!(t.repo.git.oid("main:evil.txt").is_none());
+}
+
 /// The question names issues that are only in the record's references, not in its text.
 #[test]
 fn merge_question_names_issues_in_references() {

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use forge_tangled_world::{Account, Repository, SpindleDouble, World};
-use forge_testkit::{Identity, Output, Run, Scratch};
+use forge_testkit::{Identity, Output, Run, Scratch, git_program};
 use serde_json::{Value, json};
 
 /// App password of every account.
@@ -108,6 +108,36 @@ impl Tangled {
         });
         change(&mut record);
         pds.add(&self.alice.did, PULL, record).0
+    }
+
+    /// Opens a pull request of an account that may not push. Its record names `branch` of the
+    /// repository as its head, and its round adds `evil.txt`. Returns the at-uri.
+    pub fn claim_of_stranger(&self, branch: &str) -> String {
+        let pds = self.world.pds();
+        let carol = pds.account("carol.test", PASSWORD);
+        let patch = "diff --git a/evil.txt b/evil.txt\nnew file mode 100644\n\
+            index 0000000..53c74cd\n--- /dev/null\n+++ b/evil.txt\n@@ -0,0 +1 @@\n+evil\n";
+        let create = ["pr", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+        let create = [&create[..], &["--patch", "-"]].concat();
+        let uri = self.forge(&carol, &create).stdin(patch).text();
+        let uri = uri.trim();
+        let (_, mut record) = pds.record(uri).unwrap();
+        record["source"] = json!({ "branch": branch, "repo": self.repo.did });
+        let rkey = uri.rsplit('/').next().unwrap();
+        pds.put(&carol.did, PULL, rkey, record);
+        uri.to_owned()
+    }
+
+    /// Clones the repository with `branch` checked out, and with the address on tangled as
+    /// `origin`. Returns the directory.
+    pub fn clone_on(&self, branch: &str) -> PathBuf {
+        let path = self.repo.path().to_str().unwrap();
+        let git = |args: &[&str]| self.scratch.run(git_program()).args(args);
+        git(&["clone", "--quiet", "--branch", branch, path, "clone"]).ok();
+        let clone = self.scratch.path("clone");
+        let url = "https://tangled.org/alice.test/widget";
+        git(&["remote", "set-url", "origin", url]).dir(&clone).ok();
+        clone
     }
 
     /// Configures a spindle for the repository, and returns the spindle, which has run no pipeline
