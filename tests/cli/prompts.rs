@@ -216,6 +216,26 @@ fn merge_on_tangled_shows_issues_in_references() {
     let _ = terminal.interrupt();
 }
 
+/// A request for changes that the index never comes to is unknown before the questions.
+#[test]
+fn merge_on_tangled_shows_unread_verdicts() {
+    let t = Tangled::new();
+    t.enable_verdicts();
+    let pull = t.open("work");
+    let review = ["pr", "review", &pull, "--request-changes", "-b", "No."];
+    t.forge(&t.bob, &review).ok();
+    let merge = t.forge(&t.alice, &["pr", "merge", &pull, "-R", WIDGET]);
+    for words in [
+        "no_changes_requested is not met",
+        "no_changes_requested is not known",
+    ] {
+        let mut terminal = Terminal::start(&merge, 200, 40);
+        terminal.expect(words);
+        let _ = terminal.interrupt();
+        t.flood_comments();
+    }
+}
+
 #[test]
 fn merge_message_is_edited_before_submission() {
     let world = World::with_pull();

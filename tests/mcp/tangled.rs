@@ -116,6 +116,29 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
+/// A request for changes that the index never comes to is unknown, and the user has to know that.
+#[test]
+fn merge_question_warns_of_unread_verdicts() {
+    let t = Tangled::new();
+    t.enable_verdicts();
+    let pull = t.open("topic");
+    let review = ["pr", "review", &pull, "--request-changes", "-b", "No."];
+    t.forge(&t.bob, &review).ok();
+    let server = t.forge(&t.alice, &["mcp", "--write"]);
+    for is_flooded in [false, true] {
+        if is_flooded {
+            t.flood_comments();
+        }
+        let mut wire = Wire::start(&server, MODERN);
+        wire.user = User::Declines;
+        let args = json!({"repo": WIDGET, "number": pull});
+        wire.call("pr_merge", args).fails("cancelled");
+        let unread = "some comments were not read, and verdicts may be among them";
+        let question = &wire.asked[0];
+        assert_eq!(question.contains(unread), is_flooded, "{question}");
+    }
+}
+
 /// A branch selects no record of an account that may not push, so no question names it.
 #[test]
 fn branch_selects_no_record_of_stranger_to_merge() {

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use forge_tangled_world::{Account, Repository, SpindleDouble, World};
+use forge_tangled_world::{Account, Fault, Repository, SpindleDouble, World};
 use forge_testkit::{Identity, Output, Run, Scratch, git_program};
 use serde_json::{Value, json};
 
@@ -126,6 +126,28 @@ impl Tangled {
         let rkey = uri.rsplit('/').next().unwrap();
         pds.put(&carol.did, PULL, rkey, record);
         uri.to_owned()
+    }
+
+    /// Enables verdicts for all accounts.
+    pub fn enable_verdicts(&self) {
+        let key = "hosts.tangled.org.verdict_comments";
+        self.forge(&self.alice, &["config", "set", key, "true"])
+            .ok();
+    }
+
+    /// Makes the index send the same page of other comments again and again, so that it comes to no
+    /// verdict.
+    pub fn flood_comments(&self) {
+        let filler = json!({
+            "uri": "at://did:plc:x/sh.tangled.feed.comment/3maaaaaaaaaa2", "cid": "bafyreib",
+            "value": { "body": { "text": "x" } },
+        });
+        let page = json!({ "items": [filler], "cursor": "again" }).to_string();
+        let page = Fault::answer(200, &[("content-type", "application/json")], page);
+        let index = self.world.index();
+        index
+            .host()
+            .fault(page.on("sh.tangled.feed.listComments").always());
     }
 
     /// Clones the repository with `branch` checked out, and with the address on tangled as
