@@ -139,6 +139,18 @@ fn merge_question_warns_of_unread_verdicts() {
     }
 }
 
+#[test]
+fn silent_server_of_commenter_hides_no_other_comment() {
+    let t = Tangled::new();
+    let pull = t.open("topic");
+    let silent = t.silent_commenter(&pull);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
+    let args = json!({"repo": WIDGET, "number": pull});
+    let shown = wire.call("pr_context", args).ok().says("Fine.");
+    let all = format!("{}{}", shown.text(), shown.data());
+    assert!(all.contains(&silent.host().authority()), "{all}");
+}
+
 /// A branch selects no record of an account that may not push, so no question names it.
 #[test]
 fn branch_selects_no_record_of_stranger_to_merge() {

@@ -1,6 +1,9 @@
-//! A record of an account that may not push, which names a branch of the maintainer's as its head.
+//! Records of strangers: some name a branch of the maintainer's as their head, and some are on a
+//! server that does not answer.
 
-use super::world::{PULL, STATUS, Tangled, says};
+use std::time::{Duration, Instant};
+
+use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 
 #[test]
 fn branch_selects_no_record_of_stranger_to_merge() {
@@ -47,4 +50,19 @@ fn closed_record_of_stranger_deletes_no_branch() {
     let local = ["rev-parse", "refs/heads/topic"];
     let local = t.scratch.run(forge_testkit::git_program()).args(local);
     assert_eq!(local.dir(&clone).text().trim(), tip);
+}
+
+#[test]
+fn silent_server_of_commenter_delays_view_for_seconds() {
+    let t = Tangled::new();
+    let pull = t.open("topic");
+    let silent = t.silent_commenter(&pull);
+    let begin = Instant::now();
+    let view = ["pr", "view", &pull, "-R", WIDGET, "--comments"];
+    let output = t.forge(&t.alice, &view).output().exits(0);
+    // The server is silent for ten minutes, and a command has much less than that.
+    assert!(begin.elapsed() < Duration::from_secs(120));
+    assert!(output.stdout_text().contains("Fine."), "{output:?}");
+    let warnings = output.stderr_text();
+    assert!(warnings.contains(&silent.host().authority()), "{warnings}");
 }

@@ -1,6 +1,8 @@
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use forge_tangled_world::{Account, Fault, Repository, SpindleDouble, World};
+use forge_tangled_world::{
+    Account, Fault, PdsDouble, PdsOptions, Repository, SpindleDouble, World,
+};
 use forge_testkit::{Identity, Output, Run, Scratch, git_program};
 use serde_json::{Value, json};
 
@@ -148,6 +150,30 @@ impl Tangled {
         index
             .host()
             .fault(page.on("sh.tangled.feed.listComments").always());
+    }
+
+    /// Adds a comment of Bob's to a pull request, and one of an account on another server, which
+    /// answers no request for a record. Comments are read from the servers of their authors, because
+    /// the index lists none. Returns the silent server.
+    pub fn silent_commenter(&self, pull: &str) -> PdsDouble {
+        let (cid, _) = self.world.pds().record(pull).unwrap();
+        let comment = |text: &str| {
+            json!({
+                "subject": { "uri": pull, "cid": cid },
+                "body": { "text": text }, "createdAt": "2026-11-01T00:00:00Z",
+            })
+        };
+        let collection = "sh.tangled.feed.comment";
+        let fine = comment("Fine.");
+        self.world.pds().add(&self.bob.did, collection, fine);
+        let pds = self.world.another_pds(PdsOptions::default()).unwrap();
+        let carol = pds.account("carol.test", PASSWORD);
+        pds.add(&carol.did, collection, comment("Hm."));
+        let silence = Fault::delayed(Duration::from_secs(600)).always();
+        pds.host().fault(silence.on("com.atproto.repo.getRecord"));
+        let down = Fault::gateway(503).on("sh.tangled.feed.listComments");
+        self.world.index().host().fault(down.always());
+        pds
     }
 
     /// Clones the repository with `branch` checked out, and with the address on tangled as
