@@ -507,12 +507,12 @@ fn commands_to_paste_are_built_by_one_function() {
 fn push_lines(source: &str) -> Vec<&str> {
     let is_argument = |before: &str| {
         let others = ["\"git\", ", "invalid(", "error(", "b"];
-        !others.iter().any(|other| before.ends_with(other))
+        !others.iter().any(|other| before.ends_with(*other))
     };
     let has_argument = |line: &&str| {
         ["\"push\"", "\"send-pack\"", "\"http-push\""]
             .iter()
-            .flat_map(|word| line.match_indices(word))
+            .flat_map(|word| line.match_indices(*word))
             .any(|(at, _)| is_argument(&line[..at]))
     };
     source.lines().filter(has_argument).collect()
