@@ -472,6 +472,74 @@ fn create_push_writes_to_no_branch_of_others() {
     assert!(said.contains("Pushed mine -> origin/team/mine"), "{said}");
 }
 
+/// A checkout makes the head of the pull request the upstream, and that can be a branch of others.
+#[test]
+fn create_push_after_checkout_avoids_protected_head() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.commit(REPO, "release-1", &[("r", Some("1\n"))], "Release");
+        seed.protect(REPO, "release-1", Protection::default());
+        seed.open_pull(
+            REPO,
+            &PullSeed {
+                author: "grace",
+                title: "Back to main",
+                head: "release-1",
+                ..PullSeed::default()
+            },
+        );
+    }
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+        let run = hub.as_ada(hub.scratch.run(git_program()));
+        run.args([&who[..], args].concat()).dir(&dir).text()
+    };
+    git(&["config", "push.default", "upstream"]);
+    let checkout = ["pr", "checkout", "1", "--branch", "mine"];
+    hub.forge(&checkout).dir(&dir).ok();
+    let upstream = git(&["config", "branch.mine.merge"]);
+    assert_eq!(upstream, "refs/heads/release-1\n");
+    git(&["commit", "--quiet", "--allow-empty", "-m", "mine"]);
+    let tip = || git(&["ls-remote", "origin", "refs/heads/release-1"]);
+    let before = tip();
+    let create = ["pr", "create", "--push", "-B", "main", "-t", "T", "-b", "B"];
+    let created = hub.forge(&create).dir(&dir).output().success();
+    let said = created.stderr_text();
+    assert!(said.contains("a protected branch"), "{said}");
+    assert!(said.contains("Pushed mine -> origin/mine"), "{said}");
+    assert_eq!(tip(), before);
+}
+
+/// A branch of which nothing can be read may be protected.
+#[test]
+fn create_push_avoids_branch_whose_rules_are_unread() {
+    let hub = Hub::new();
+    let files = [("shared", Some("1\n"))];
+    hub.double.seed().commit(REPO, "shared", &files, "Shared");
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+        let run = hub.as_ada(hub.scratch.run(git_program()));
+        run.args([&who[..], args].concat()).dir(&dir).text()
+    };
+    git(&["config", "push.default", "upstream"]);
+    git(&["switch", "--quiet", "-c", "mine", "origin/shared"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "mine"]);
+    let tip = || git(&["ls-remote", "origin", "refs/heads/shared"]);
+    let before = tip();
+    let refusal = Fault::status(403).on_path("/repos/octo/tools/branches/shared");
+    hub.double.fault(refusal.always());
+    let create = ["pr", "create", "--push", "-B", "main", "-t", "T", "-b", "B"];
+    let said = hub.forge(&create).dir(&dir).output().success();
+    let said = said.stderr_text();
+    let why = "possibly a protected branch (its rules could not be read)";
+    assert!(said.contains(why), "{said}");
+    assert!(said.contains("Pushed mine -> origin/mine"), "{said}");
+    assert_eq!(tip(), before);
+}
+
 /// The author of a pull request chooses the name of its head branch.
 #[test]
 fn checkout_of_posing_head_makes_no_posing_branch() {

@@ -198,6 +198,24 @@ fn merge_shows_branches_checks_and_threads() {
     );
 }
 
+#[test]
+fn update_of_branch_of_others_asks() {
+    let hub = Hub::with_pull();
+    let files = [("m", Some("m\n"))];
+    hub.double.seed().commit(REPO, "main", &files, "More");
+    let head = || hub.double.seed().pull_of(REPO, 1).head_oid.clone();
+    let before = head();
+    let update = hub.forge(&["pr", "update-branch", "1", "-R", REPO]);
+    let question = "grace is the author of the pull request. Update the branch?";
+    let answer = |key: &str| Terminal::start(&update, 200, 40).answer(&[(question, key)]);
+    let out = answer("\r");
+    assert_eq!(out.code, Some(2), "{}", out.text);
+    assert_eq!(head(), before);
+    let out = answer("y\r");
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    assert!(out.text.contains("PR branch updated"), "{}", out.text);
+}
+
 /// The question shows issues that are only in the record's references, not in its visible text.
 #[test]
 fn merge_on_tangled_shows_issues_in_references() {
@@ -214,6 +232,26 @@ fn merge_on_tangled_shows_issues_in_references() {
     let mut terminal = Terminal::start(&merge, 200, 40);
     terminal.expect(&format!("linked issues: {issue}"));
     let _ = terminal.interrupt();
+}
+
+/// A request for changes that the index never comes to is unknown before the questions.
+#[test]
+fn merge_on_tangled_shows_unread_verdicts() {
+    let t = Tangled::new();
+    t.enable_verdicts();
+    let pull = t.open("work");
+    let review = ["pr", "review", &pull, "--request-changes", "-b", "No."];
+    t.forge(&t.bob, &review).ok();
+    let merge = t.forge(&t.alice, &["pr", "merge", &pull, "-R", WIDGET]);
+    for words in [
+        "no_changes_requested is not met",
+        "no_changes_requested is not known",
+    ] {
+        let mut terminal = Terminal::start(&merge, 200, 40);
+        terminal.expect(words);
+        let _ = terminal.interrupt();
+        t.flood_comments();
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_testkit::Output;
+use forge_testkit::{Output, git_program};
 use serde_json::json;
 
 use crate::world::World;
@@ -218,6 +218,47 @@ fn closed_issue_cannot_be_claimed() {
     let args = ["claim", "1", "-c", "impl", "--lease", "0"];
     let text = world.workflow_fails(&args, 1).stderr_text();
     assert!(text.contains("a lease is 1 to 604800 seconds"), "{text}");
+}
+
+/// A shallow fetch brings the newest entries of a trail alone, and a missing one can be a claim.
+#[test]
+fn claim_in_shallow_clone_is_refused() {
+    let world = World::with_issues(2);
+    for issue in ["1", "2"] {
+        world.put(issue, "Research Needed");
+    }
+    world.claim("1", "research", &["--holder", "first"]);
+    let url = format!("file://{}", world.git.path().display());
+    let git = |args: &[&str]| world.scratch.run(git_program()).args(args);
+    git(&["clone", "--quiet", "--depth=1", &url, "shallow"]).ok();
+    let clone = world.scratch.path("shallow");
+    let issues = "refs/forge/issues/*:refs/forge/issues/*";
+    let fetch = ["fetch", "--quiet", "--no-prune", "--depth=1", "origin"];
+    let in_clone = |args: &[&str]| git(args).dir(&clone).text();
+    in_clone(&[&fetch[..], &[issues]].concat());
+    in_clone(&["config", "forge.repo", "."]);
+    let before = in_clone(&["for-each-ref"]);
+    let refused = |args: &[&str]| {
+        let args = [&["workflow"], args].concat();
+        let output = world.now(&args).dir(&clone).output();
+        output.exits(1).stderr_text()
+    };
+    for args in [
+        &["claim", "1", "-c", "research"][..],
+        &[
+            "claim", "1", "-c", "research", "--force", "--reason", "test",
+        ],
+        &["pick", "-c", "research"],
+        &["pick", "-c", "research", "--claim"],
+    ] {
+        let text = refused(args);
+        assert!(text.contains("cannot tell who holds #"), "{text}");
+        assert!(text.contains("git fetch --unshallow --no-prune"), "{text}");
+    }
+    assert_eq!(in_clone(&["for-each-ref"]), before);
+    in_clone(&["fetch", "--quiet", "--unshallow", "--no-prune"]);
+    let text = refused(&["claim", "1", "-c", "research"]);
+    assert!(text.contains("first holds it"), "{text}");
 }
 
 #[test]

@@ -116,6 +116,34 @@ fn r_000_21_merge_moves_issues_to_done() {
     );
 }
 
+/// Every clone gets the trail, and a path says nothing there.
+#[test]
+fn shared_trail_has_no_path_of_this_machine() {
+    let world = World::with_issues(2);
+    world.define(|text| text);
+    world.set("workflow.store", "fields");
+    world.edit("2", &["--parent", "1"]);
+    for issue in ["1", "2"] {
+        world.put(issue, "Research Needed");
+        let claim = world.claim(issue, "research", &[]);
+        let done = ["set-state", issue, "__COMPLETE__", "-c", "research"];
+        world.workflow(&[&done[..], &["--claim", &claim]].concat());
+    }
+    open(&world, "one", &["1,2"]);
+    merge(&world, "1");
+    reconcile(&world, "1");
+    let scratch = world.scratch.path("").canonicalize().unwrap();
+    for issue in ["refs/forge/issues/1", "refs/forge/issues/2"] {
+        let log = ["log", "--patch", "--format=%B", issue];
+        let trail = world.git.run(log).text();
+        assert!(trail.contains("by the merge of #1"), "{trail}");
+        for path in [scratch.as_path(), world.git.path()] {
+            let path = path.to_str().unwrap().trim_end_matches('/');
+            assert!(!trail.contains(path), "{path}: {trail}");
+        }
+    }
+}
+
 #[test]
 fn r_000_22_failed_transition_never_fails_the_merge() {
     let world = World::with_issues(1);

@@ -502,21 +502,52 @@ fn commands_to_paste_are_built_by_one_function() {
     assert!(!detected("// git fetch {remote}"));
 }
 
+/// Returns the lines that can start `git push`: those with its name as a word of a list, unless the
+/// word names an argument or a subcommand in an error, or follows `git` in a command to paste.
+fn push_lines(source: &str) -> Vec<&str> {
+    let is_argument = |before: &str| {
+        let others = ["\"git\", ", "invalid(", "error(", "b"];
+        !others.iter().any(|other| before.ends_with(*other))
+    };
+    let has_argument = |line: &&str| {
+        ["\"push\"", "\"send-pack\"", "\"http-push\""]
+            .iter()
+            .flat_map(|word| line.match_indices(*word))
+            .any(|(at, _)| is_argument(&line[..at]))
+    };
+    source.lines().filter(has_argument).collect()
+}
+
 /// Only the functions of `push.rs`, which take a chosen target, start `git push`.
 #[test]
 fn git_push_is_started_in_one_file() {
     let mut found = Vec::new();
     for name in files() {
+        let is_test = name.iter().any(|part| part == "tests");
         let source = product_source(&name).unwrap_or_default();
-        let starts_push = |line: &str| {
-            let words = ["\"push\",", "\"send-pack\",", "\"http-push\","];
-            words.contains(&line) || words.iter().any(|w| line.contains(&format!("[{w}")))
-        };
-        if source.lines().any(starts_push) {
+        if !is_test && !push_lines(&source).is_empty() {
             found.push(name.display().to_string());
         }
     }
     assert_eq!(found, ["crates/forge-git/src/push.rs"]);
+    for line in [
+        "git.run([\"push\", remote])",
+        "\"push\",",
+        "git.run([\"-c\", setting, \"push\", \"--force\"])",
+        "command.arg(\"push\").status()",
+        "let args = vec![OsStr::new(\"push\")];",
+        "args.extend([\"--quiet\", \"send-pack\"]);",
+    ] {
+        assert_eq!(push_lines(line), [line]);
+    }
+    for line in [
+        "Error::invalid(\"push\", message)",
+        "output.error(\"push\")",
+        "command_line([\"git\", \"push\", remote])",
+        "(b\"push\", None, b\"default\") => {",
+    ] {
+        assert!(push_lines(line).is_empty(), "{line}");
+    }
 }
 
 #[test]

@@ -116,6 +116,71 @@ fn pull_request_lifecycle_on_tangled() {
     }
 }
 
+/// A request for changes that the index never comes to is unknown, and the user has to know that.
+#[test]
+fn merge_question_warns_of_unread_verdicts() {
+    let t = Tangled::new();
+    t.enable_verdicts();
+    let pull = t.open("topic");
+    let review = ["pr", "review", &pull, "--request-changes", "-b", "No."];
+    t.forge(&t.bob, &review).ok();
+    let server = t.forge(&t.alice, &["mcp", "--write"]);
+    for is_flooded in [false, true] {
+        if is_flooded {
+            t.flood_comments();
+        }
+        let mut wire = Wire::start(&server, MODERN);
+        wire.user = User::Declines;
+        let args = json!({"repo": WIDGET, "number": pull});
+        wire.call("pr_merge", args).fails("cancelled");
+        let unread = "some comments were not read, and verdicts may be among them";
+        let question = &wire.asked[0];
+        assert_eq!(question.contains(unread), is_flooded, "{question}");
+    }
+}
+
+#[test]
+fn silent_server_of_commenter_hides_no_other_comment() {
+    let t = Tangled::new();
+    let pull = t.open("topic");
+    let silent = t.silent_commenter(&pull);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
+    let args = json!({"repo": WIDGET, "number": pull});
+    let shown = wire.call("pr_context", args).ok().says("Fine.");
+    let all = format!("{}{}", shown.text(), shown.data());
+    assert!(all.contains(&silent.host().authority()), "{all}");
+}
+
+/// A branch selects no record of an account that may not push, so no question names it.
+#[test]
+fn branch_selects_no_record_of_stranger_to_merge() {
+    let t = Tangled::new();
+    t.branch("topic");
+    let theirs = t.claim_of_stranger("topic");
+    let clone = t.clone_on("topic");
+    let start = || {
+        let server = t.forge_in(clone.clone(), &t.alice, &["mcp", "--write"]);
+        Wire::start(&server, MODERN)
+    };
+    let main = t.repo.git.oid("main");
+    let mut wire = start();
+    for selector in [".", "topic"] {
+        let args = json!({"repo": WIDGET, "number": selector});
+        wire.call("pr_merge", args).fails("not_found").says(&theirs);
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    assert_eq!(t.repo.git.oid("main"), main);
+    let create = ["pr", "create", "-R", WIDGET, "-H", "topic"];
+    let create = [&create[..], &["-t", "Own", "-b", "B"]].concat();
+    t.forge(&t.alice, &create).ok();
+    let mut wire = start();
+    let args = json!({"repo": WIDGET, "number": "."});
+    wire.call("pr_merge", args).ok();
+    assert!(!wire.asked[0].contains(&theirs), "{:?}", wire.asked);
+    assert_eq!(t.repo.git.show("main", "topic.txt"), "one\n");
+    assert!(t.repo.git.oid("main:evil.txt").is_none());
+}
+
 /// The question names issues that are only in the record's references, not in its text.
 #[test]
 fn merge_question_names_issues_in_references() {

@@ -172,9 +172,9 @@ mod tests {
         }
     }
 
-    /// Shows that git finds the branch in place of what the name meant.
+    /// git would find the branch in place of what the name meant, so forge makes no such branch.
     #[tokio::test]
-    async fn branch_hides_the_earlier_meaning_from_git() {
+    async fn name_that_a_branch_would_hide_is_taken() {
         let clone = Clone::new().await;
         let blob = clone.git.put("blob", b"x").await.unwrap();
         let tree = format!("100644 blob {blob}\tf\n");
@@ -188,6 +188,7 @@ mod tests {
         let stranger = clone.git.run_ok(who.iter().chain(&make)).await.unwrap();
         let stranger = String::from_utf8(stranger).unwrap().trim().to_owned();
         for name in ["origin/main", "origin", &clone.commit[..7], "ORIG_HEAD"] {
+            assert!(clone.meaning(name).await.is_some(), "{name}");
             let branch = format!("refs/heads/{name}");
             let create = ["update-ref", branch.as_str(), &stranger];
             clone.git.run_ok(create).await.unwrap();

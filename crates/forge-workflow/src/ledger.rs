@@ -217,12 +217,17 @@ impl CommentLedger {
 /// Refuses an issue whose comments, or the roles of their authors, could not all be read, because
 /// an unread comment may be a claim, or the entry of a move that a merge caused.
 fn check_complete(issue: &Issue, promise: ClaimGuarantee) -> Result<()> {
-    let cut = |warning: &Warning| warning.section == Some("comments");
-    if issue.comments.is_none() || issue.warnings.iter().any(cut) {
-        return Err(unknown_holder_error(
-            issue,
-            "its comments could not be read in full",
-        ));
+    let mut warnings = issue.warnings.iter();
+    let cut = warnings.find(|warning| warning.section == Some("comments"));
+    if issue.comments.is_none() || cut.is_some() {
+        let why = "its comments could not be read in full";
+        let recovery = cut.and_then(|warning| Some((&warning.message, warning.hint.as_ref()?)));
+        return Err(match recovery {
+            Some((reason, hint)) => {
+                unknown_holder_error(issue, &format!("{why}: {reason}")).with_hint(hint)
+            }
+            None => unknown_holder_error(issue, why),
+        });
     }
     // A git repository, which promises `Exclusive`, has no roles. On any other forge, a missing
     // role means that the role could not be read.

@@ -96,6 +96,19 @@ fn add_directory(git: &GitDir, files: usize) {
     git.import(stream.into_bytes());
 }
 
+/// Replaces the labels of the repository by `count` labels, whose names end with `text`.
+fn set_labels(git: &GitDir, count: usize, text: &str) {
+    let label =
+        |n: usize| json!({ "id": n.to_string(), "name": format!("{n}{text}"), "color": "ffffff" });
+    let labels: Vec<Value> = (0..count).map(label).collect();
+    let text = json!({ "format": 2, "labels": labels }).to_string();
+    let stream = format!(
+        "commit refs/forge/labels\n{WHO}\ndata 1\nx\nM 100644 inline labels.json\ndata {}\n{text}\n",
+        text.len()
+    );
+    git.import(stream.into_bytes());
+}
+
 /// Runs a command, and checks its memory. Returns the exit code and what was printed on stderr.
 fn measure(scratch: &Scratch, git: &GitDir, args: &[&str]) -> (i64, String) {
     let run = forge(scratch, git).args(args);
@@ -155,6 +168,27 @@ fn message_of_trailers_needs_little_memory() {
     add_commits(&git, 1, &"co-authored-by:<>\n".repeat(1_500_000));
     let view = ["pr", "view", "1", "--json", "commits"];
     assert!(measure(&scratch, &git, &view).1.contains("32 MiB"));
+}
+
+#[test]
+fn many_or_long_labels_need_little_memory() {
+    let scratch = Scratch::new();
+    let git = repository(&scratch);
+    let long = "x".repeat(MIB);
+    let long = long.as_str();
+    for (count, text, is_read) in [(70_000, "", true), (3, long, true), (200, long, false)] {
+        set_labels(&git, count, text);
+        for (command, needs_labels) in [
+            (&["label", "list"][..], true),
+            (&["label", "list", "--json", "name"], true),
+            (&["pr", "list", "-l", "none"], false),
+            (&["pr", "view", "1"], false),
+        ] {
+            let (code, said) = measure(&scratch, &git, command);
+            let expected = i64::from(needs_labels && !is_read);
+            assert_eq!(code, expected, "{count} {command:?}: {said}");
+        }
+    }
 }
 
 /// Many calls at once share the limit: a call that would exceed it runs again later, alone.

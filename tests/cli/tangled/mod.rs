@@ -14,6 +14,7 @@ mod opt_in;
 mod requirements;
 mod rounds;
 mod said_merged;
+mod strangers;
 mod tickets;
 mod walk;
 mod words;

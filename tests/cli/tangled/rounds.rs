@@ -111,6 +111,61 @@ fn round_is_compared_with_its_result_in_a_clone() {
     assert_eq!(made(&merge, "git-of-merge"), 2);
 }
 
+/// A mode, a position and an author are changes, although the lines of both rounds are equal.
+#[test]
+fn diff_since_round_shows_more_than_lines() {
+    let t = Tangled::new();
+    let git = &t.repo.git;
+    let numbers = |tenth: &str| -> String {
+        let line = |n| match n {
+            10 => format!("{tenth}\n"),
+            n => format!("{n}\n"),
+        };
+        (1..=20).map(line).collect()
+    };
+    let (old, new) = (numbers("10"), numbers("ten"));
+    git.commit("main", "Add numbers", &[("numbers", Some(&old))]);
+    git.commit("topic", "Change ten", &[("numbers", Some(&new))]);
+    let create = ["pr", "create", "-R", WIDGET, "-H", "topic"];
+    let create = [&create[..], &["-t", "T", "-b", "B"]].concat();
+    let uri = t.forge(&t.alice, &create).text();
+    let uri = uri.trim();
+    let mail = git.run(["format-patch", "--stdout", "main..topic"]).text();
+    let find = |start: &str| mail.lines().find(|line| line.starts_with(start)).unwrap();
+    let (ids, author) = (find("index "), find("From: "));
+    for (round, what, newer, is_shown) in [
+        (
+            1,
+            "mode",
+            mail.replace(ids, &ids.replace("100644", "100755")),
+            true,
+        ),
+        (
+            2,
+            "position",
+            mail.replace("@@ -7,7 +7,7 @@", "@@ -6,7 +6,7 @@"),
+            true,
+        ),
+        (
+            3,
+            "author",
+            mail.replace(author, "From: Eve <eve@example.com>"),
+            false,
+        ),
+    ] {
+        assert_ne!(newer, mail, "{what}");
+        let resubmit = ["pr", "resubmit", uri, "--patch", "-"];
+        t.forge(&t.alice, &resubmit).stdin(newer).ok();
+        let round = round.to_string();
+        let since = ["pr", "diff", uri, "--round", &round, "--since", "0"];
+        let output = t.forge(&t.bob, &since).output().success();
+        let (text, warnings) = (output.stdout_text(), output.stderr_text());
+        assert_eq!(text.contains("b/numbers"), is_shown, "{what}: {text}");
+        let told = warnings.contains("another author: 'Change ten'");
+        assert_eq!(told, what == "author", "{what}: {warnings}");
+    }
+}
+
 #[test]
 fn resubmit_without_changes_adds_no_round() {
     let t = Tangled::new();

@@ -1,7 +1,9 @@
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use forge_tangled_world::{Account, Repository, SpindleDouble, World};
-use forge_testkit::{Identity, Output, Run, Scratch};
+use forge_tangled_world::{
+    Account, Fault, PdsDouble, PdsOptions, Repository, SpindleDouble, World,
+};
+use forge_testkit::{Identity, Output, Run, Scratch, git_program};
 use serde_json::{Value, json};
 
 /// App password of every account.
@@ -108,6 +110,82 @@ impl Tangled {
         });
         change(&mut record);
         pds.add(&self.alice.did, PULL, record).0
+    }
+
+    /// Opens a pull request of an account that may not push. Its record names `branch` of the
+    /// repository as its head, and its round adds `evil.txt`. Returns the at-uri.
+    pub fn claim_of_stranger(&self, branch: &str) -> String {
+        let pds = self.world.pds();
+        let carol = pds.account("carol.test", PASSWORD);
+        let patch = "diff --git a/evil.txt b/evil.txt\nnew file mode 100644\n\
+            index 0000000..53c74cd\n--- /dev/null\n+++ b/evil.txt\n@@ -0,0 +1 @@\n+evil\n";
+        let create = ["pr", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+        let create = [&create[..], &["--patch", "-"]].concat();
+        let uri = self.forge(&carol, &create).stdin(patch).text();
+        let uri = uri.trim();
+        let (_, mut record) = pds.record(uri).unwrap();
+        record["source"] = json!({ "branch": branch, "repo": self.repo.did });
+        let rkey = uri.rsplit('/').next().unwrap();
+        pds.put(&carol.did, PULL, rkey, record);
+        uri.to_owned()
+    }
+
+    /// Enables verdicts for all accounts.
+    pub fn enable_verdicts(&self) {
+        let key = "hosts.tangled.org.verdict_comments";
+        self.forge(&self.alice, &["config", "set", key, "true"])
+            .ok();
+    }
+
+    /// Makes the index send the same page of other comments again and again, so that it comes to no
+    /// verdict.
+    pub fn flood_comments(&self) {
+        let filler = json!({
+            "uri": "at://did:plc:x/sh.tangled.feed.comment/3maaaaaaaaaa2", "cid": "bafyreib",
+            "value": { "body": { "text": "x" } },
+        });
+        let page = json!({ "items": [filler], "cursor": "again" }).to_string();
+        let page = Fault::answer(200, &[("content-type", "application/json")], page);
+        let index = self.world.index();
+        index
+            .host()
+            .fault(page.on("sh.tangled.feed.listComments").always());
+    }
+
+    /// Adds a comment of Bob's to a pull request, and one of an account on another server, which
+    /// answers no request for a record. Comments are read from the servers of their authors, because
+    /// the index lists none. Returns the silent server.
+    pub fn silent_commenter(&self, pull: &str) -> PdsDouble {
+        let (cid, _) = self.world.pds().record(pull).unwrap();
+        let comment = |text: &str| {
+            json!({
+                "subject": { "uri": pull, "cid": cid },
+                "body": { "text": text }, "createdAt": "2026-11-01T00:00:00Z",
+            })
+        };
+        let collection = "sh.tangled.feed.comment";
+        let fine = comment("Fine.");
+        self.world.pds().add(&self.bob.did, collection, fine);
+        let pds = self.world.another_pds(PdsOptions::default()).unwrap();
+        let carol = pds.account("carol.test", PASSWORD);
+        pds.add(&carol.did, collection, comment("Hm."));
+        let silence = Fault::delayed(Duration::from_secs(600)).always();
+        pds.host().fault(silence.on("com.atproto.repo.getRecord"));
+        let down = Fault::gateway(503).on("sh.tangled.feed.listComments");
+        self.world.index().host().fault(down.always());
+        pds
+    }
+
+    /// Clones the repository with `branch` checked out, and with the address on tangled as
+    /// `origin`. Returns the directory.
+    pub fn clone_on(&self, branch: &str) -> PathBuf {
+        let path = self.repo.path().to_str().unwrap();
+        let git = |args: &[&str]| self.scratch.run(git_program()).args(args);
+        git(&["clone", "--quiet", "--branch", branch, path, "clone"]).ok();
+        let clone = self.scratch.path("clone");
+        let url = "https://tangled.org/alice.test/widget";
+        git(&["remote", "set-url", "origin", url]).dir(&clone).ok();
+        clone
     }
 
     /// Configures a spindle for the repository, and returns the spindle, which has run no pipeline

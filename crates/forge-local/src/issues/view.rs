@@ -53,7 +53,7 @@ impl Local {
         }
         match self.comments_of_issue(cat, issue, None).await {
             Ok(comments) => view.comments = Some(comments),
-            Err(e) => view.warnings.push(warning_of(&e)),
+            Err(e) => view.warnings.push(warning_of(&e).of_section("comments")),
         }
     }
 

@@ -336,11 +336,19 @@ async fn labels_are_read_once_for_all_pages() {
         "labels.json",
         &labels.to_string(),
     );
+    // Without the object, a second read of the labels fails.
+    let blob = repo.git(&["rev-parse", "refs/forge/labels:labels.json"]);
+    let (folder, file) = blob.split_at(2);
+    let object = repo.path.join(".git/objects").join(folder).join(file);
+    let moved = repo.path.join(".git/labels");
     let (names, held) = together(async {
         let (mut names, mut request) = (Vec::new(), PageReq::first(100));
         let mut held = Vec::new();
-        for _ in 0..3 {
+        for number in 0..3 {
             let page = local.labels(local.id(), request).await.unwrap();
+            if number == 0 {
+                std::fs::rename(&object, &moved).unwrap();
+            }
             held.push(received(0));
             names.extend(page.items.into_iter().map(|label| label.name));
             request = PageReq::after(page.next.unwrap(), 100);
@@ -354,6 +362,7 @@ async fn labels_are_read_once_for_all_pages() {
     assert!(held[2] < 3 * 100 * 400, "{held:?}");
     assert_eq!(held[2] - held[1], held[1] - held[0]);
     // A changed list is read again.
+    std::fs::rename(&moved, &object).unwrap();
     local.delete_label(local.id(), "l00000").await.unwrap();
     let page = local.labels(local.id(), PageReq::first(1)).await.unwrap();
     assert_eq!(page.items[0].name, "l00001");

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     build::PullFacts,
+    diff::unseen_changes,
     head_claims::HeadClaims,
     record::{Content, TangledPull},
     view::{LocatedPull, unread},
@@ -291,6 +292,7 @@ impl Tangled {
         if !located.pull.head.is_empty() {
             outcome.warnings.extend(replaced(patch, &uri));
         }
+        outcome.warnings.extend(refused_form(patch, &uri));
         Ok(outcome)
     }
 
@@ -549,6 +551,17 @@ pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
             .with_action(resubmit(uri).choose(Param::Head)),
         )
     })
+}
+
+/// Returns a warning if no merge by forge takes a patch that is submitted. The knot takes it, so it
+/// is not refused.
+///
+/// `uri` is the at-uri of the pull request.
+pub(super) fn refused_form(patch: &Patch, uri: &str) -> Option<Warning> {
+    let warning = unseen_changes("this round", patch)?;
+    let hint =
+        Hint::new("submit another round as `git format-patch` prints it, with messages in UTF-8");
+    Some(warning.with_hint(hint.with_action(resubmit(uri).choose(Param::Patch))))
 }
 
 /// Content of a new pull request, apart from its changes.

@@ -9,7 +9,7 @@ use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    create::{parse_given_patch, replaced},
+    create::{parse_given_patch, refused_form, replaced},
     merge_claim::find_merge_claim,
     merge_detection::MergeDetection,
     record::TangledPull,
@@ -78,11 +78,11 @@ impl Tangled {
             .await;
             let (undeclared, patch) = (undeclared?, patch?);
             let mut outcome = self.add_round(undeclared, &located, &patch).await?;
+            let uri = &located.pull.record.uri;
             if from_knot {
-                outcome
-                    .warnings
-                    .extend(replaced(&patch, &located.pull.record.uri));
+                outcome.warnings.extend(replaced(&patch, uri));
             }
+            outcome.warnings.extend(refused_form(&patch, uri));
             outcome
         };
         if let Some(comment) = req.comment.as_deref() {

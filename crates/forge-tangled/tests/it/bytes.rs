@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use flate2::{Compression, write::GzEncoder};
 use forge_core::{
-    Changed, Error, ErrorKind, PageReq, PrId, PullRequests, Reviews,
+    Changed, Error, ErrorKind, Outcome, PageReq, PrId, PullRequests, Reviews,
     model::{
         CreatePull, Diff, DiffReq, HeadChange, MergeReq, NewReview, PrFields, PrState, PullRequest,
-        Rounds, Verdict,
+        Resubmit, Rounds, Verdict,
     },
 };
 use forge_tangled::Tangled;
@@ -155,6 +155,146 @@ async fn round_with_change_after_signature_is_not_merged() {
     assert_eq!(e.code(), "precondition_failed", "{e:?}");
     assert!(e.message().contains("outside of its files"), "{e:?}");
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+}
+
+/// Files that git reads otherwise than a view shows them.
+const FILES_IN_OTHER_FORM: [(&str, &str); 10] = [
+    (
+        "a blank line after `copy to`",
+        "diff --git a/x b/build.sh.snap\nsimilarity index 90%\ncopy from x\ncopy to build.sh.snap\n\n\
+         index 1234567..2345678 100644\n--- a/x\n+++ b/build.sh.snap\n@@ -1 +1 @@\n-x\n+y\n",
+    ),
+    (
+        "an escaped NUL in a name",
+        "diff --git \"a/x\\000y\" \"b/x\\000y\"\nindex 1234567..2345678 100644\n\
+         --- \"a/x\\000y\"\n+++ \"b/x\\000y\"\n@@ -1 +1 @@\n-x\n+y\n",
+    ),
+    (
+        "a NUL byte in a name",
+        "diff --git a/a b/b\nsimilarity index 100%\nrename from a\nrename to b\0.sh\n",
+    ),
+    (
+        "an early quote in a name",
+        "diff --git \"a/x\\ty\" \"b/x\\ty\"\nindex 1234567..2345678 100644\n\
+         --- \"a/x\\ty\"\n+++ \"b/x\"ty\"\n@@ -1 +1 @@\n-x\n+y\n",
+    ),
+    (
+        "a binary file without content",
+        "diff --git a/x b/x\nindex 1234567..2345678 100644\nBinary files a/x and b/x differ\n",
+    ),
+    (
+        "an empty file with the id of another",
+        "diff --git a/x b/x\nnew file mode 100644\nindex 0000000..1234567\n",
+    ),
+    (
+        "a mark of a missing newline between two added lines",
+        "diff --git a/x b/x\nnew file mode 100644\nindex 0000000..2345678\n--- /dev/null\n\
+         +++ b/x\n@@ -0,0 +1,2 @@\n+one\n\\ No newline at end of file\n+two\n",
+    ),
+    (
+        "a hunk whose places disagree",
+        "diff --git a/x b/x\nindex 1234567..2345678 100644\n--- a/x\n+++ b/x\n@@ -1,2 +9,2 @@\n\
+         -one\n+ONE\n two\n",
+    ),
+    (
+        "two hunks in the wrong order",
+        "diff --git a/x b/x\nindex 1234567..2345678 100644\n--- a/x\n+++ b/x\n@@ -9,2 +9,2 @@\n\
+         -nine\n+NINE\n ten\n@@ -1,2 +1,2 @@\n-one\n+ONE\n two\n",
+    ),
+    (
+        "a heading without its space",
+        "diff --git a/x b/x\nindex 1234567..2345678 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@x\n\
+         -one\n+ONE\n two\n",
+    ),
+];
+
+/// Without a clone, the form of a round is all that tells of changes which a view does not show.
+#[tokio::test]
+async fn round_in_other_form_is_refused_without_clone() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
+    let first_file = "diff --git a/topic.txt";
+    let with_file = |file: &str| patch.replacen(first_file, &format!("{file}{first_file}"), 1);
+    let author = patch.lines().find(|line| line.starts_with("From: "));
+    let with_author =
+        |name: &str| patch.replacen(author.unwrap(), &format!("From: {name} <m@example.com>"), 1);
+    let mails = [
+        (
+            "Mail System Internal Data",
+            with_author("Mail System Internal Data"),
+        ),
+        (
+            "the same in quotes",
+            with_author("\"Mail System Internal Data\""),
+        ),
+        (
+            "the same in words",
+            with_author("=?UTF-8?q?Mail_System_Internal_Data?="),
+        ),
+        (
+            "a change in the diffstat",
+            with_file("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n+y\n"),
+        ),
+    ];
+    let files = FILES_IN_OTHER_FORM.map(|(name, file)| (name, with_file(file)));
+    let (pds, git) = (stage.world.pds(), &stage.repo.git);
+    let state = || {
+        let of = |did: &str| pds.records(did, STATUS).len();
+        (of(&stage.alice.did), of(&stage.bob.did), git.oid("main"))
+    };
+    let before = state();
+    for (name, other) in files.into_iter().chain(mails) {
+        assert_ne!(other, patch, "{name}");
+        put_round(&stage, &made, &packed(&other));
+        let forge = stage.tangled(&stage.bob);
+        let e = forge.merge(&made.id, &MergeReq::default()).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{name}: {e:?}");
+        let reason = "git may apply other changes than the ones shown";
+        assert!(e.message().contains(reason), "{name}: {e:?}");
+        assert_eq!(state(), before, "{name}");
+        assert_eq!(stage.world.knot().host().count_of(MERGE), 0, "{name}");
+    }
+    put_round(&stage, &made, &packed(&patch));
+    let forge = stage.tangled(&stage.bob);
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert_eq!(git.show("main", "topic.txt"), "one\n");
+}
+
+/// The knot takes such a patch. So it is written, and its author is warned and not refused.
+#[tokio::test]
+async fn given_patch_in_other_form_is_warned_of() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let patch = String::from_utf8(forge.round(&made.id, 0).await.unwrap()).unwrap();
+    let honest = patch.replace("topic.txt", "given.txt");
+    let hidden = format!("{honest}--- /dev/null\n+++ b/evil.sh\n@@ -0,0 +1 @@\n+evil\n");
+    let reason = "has a change outside of its files";
+    let warns = |outcome: &Outcome<PullRequest>| {
+        let mut warnings = outcome.warnings.iter();
+        warnings.any(|w| w.message.contains(reason) && w.hint.is_some())
+    };
+    let mut create = CreatePull::new("", "A given patch");
+    create.patch = Some(hidden.clone().into());
+    let created = forge.create(stage.repo_id(), &create).await.unwrap();
+    assert!(warns(&created), "{:?}", created.warnings);
+    let pr = &created.value.id;
+    let e = forge.merge(pr, &MergeReq::default()).await.unwrap_err();
+    assert!(
+        e.message().contains(reason),
+        "the merge says the same: {e:?}"
+    );
+    let mut round = Resubmit::default();
+    for (text, is_other) in [(&honest, false), (&hidden, true)] {
+        round.patch = Some(text.clone().into());
+        let outcome = forge.resubmit(pr, &round).await.unwrap();
+        assert_eq!(warns(&outcome), is_other, "{:?}", outcome.warnings);
+    }
+    let (_, record) = stage.world.pds().record(&created.value.node_id).unwrap();
+    assert_eq!(record["rounds"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]

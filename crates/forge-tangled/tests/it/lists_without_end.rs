@@ -279,7 +279,7 @@ fn numbered(stage: &Stage, number: u64) -> PrId {
 #[tokio::test]
 async fn page_of_a_number_follows_the_rule_for_documents() {
     let stage = Stage::new();
-    stage.open(&stage.handle(&stage.alice), "topic").await;
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     let web = stage.world.index().web();
     for to in [
         "https://10.0.0.1/x",
@@ -306,10 +306,18 @@ async fn page_of_a_number_follows_the_rule_for_documents() {
             .contains("more than 3 redirects")
     );
     assert_eq!(web.count(), 4);
-    let long = Fault::answer(200, &[("content-type", "text/html")], "x".repeat(5 << 20));
-    web.fault(long.on_path("/"));
-    let view = forge.view(&numbered(&stage, 1), PrFields::ROW).await;
-    assert_eq!(view.unwrap_err().code(), "protocol");
+    // A page that names the record is read up to 4 MiB.
+    let page = format!("<h1>#1</h1><i data-aturi=\"{}\"></i>", made.node_id);
+    for (length, is_read) in [(3 << 20, true), (5 << 20, false)] {
+        let page = format!("{page}{}", "x".repeat(length));
+        let page = Fault::answer(200, &[("content-type", "text/html")], page);
+        web.fault(page.on_path("/"));
+        let forge = stage.tangled(&stage.bob);
+        match forge.view(&numbered(&stage, 1), PrFields::ROW).await {
+            Ok(view) => assert!(is_read && view.number == Some(1), "{length}: {view:?}"),
+            Err(e) => assert!(!is_read && e.code() == "protocol", "{length}: {e:?}"),
+        }
+    }
     let view = forge.view(&numbered(&stage, 1), PrFields::ROW).await;
     assert_eq!(view.unwrap().number, Some(1));
 }

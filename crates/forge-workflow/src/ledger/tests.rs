@@ -45,6 +45,12 @@ fn trail_with_missing_comments_is_refused() {
             assert_eq!(e.retry(), Retry::Transient);
         }
     }
+    let mut shallow = unread;
+    let warning = Warning::new("it has 2 of its 5 events").of_section("comments");
+    shallow.warnings = vec![warning.with_hint("fetch the others")];
+    let e = check_complete(&shallow, ClaimGuarantee::Exclusive).unwrap_err();
+    assert!(e.message().ends_with(": it has 2 of its 5 events"), "{e}");
+    assert_eq!(e.hint().unwrap().text(), "fetch the others");
     let mut other = whole;
     other.warnings = vec![Warning::new("no").of_section("relations")];
     check_complete(&other, ClaimGuarantee::Ordered).unwrap();

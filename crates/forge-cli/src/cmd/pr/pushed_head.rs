@@ -84,8 +84,9 @@ async fn list_candidates(
             continue;
         };
         let is_base = id.comparison_key() == repo.id().comparison_key();
-        let is_there = id.kind == repo.id().kind && id.host == repo.id().host;
-        if !is_base && !(is_there && id.owner_and_name().is_some()) {
+        let is_of_host = id.kind == repo.id().kind && id.host == repo.id().host;
+        let is_named = is_of_host && id.owner_and_name().is_some();
+        if !is_base && !is_named {
             continue;
         }
         if is_head_repo(repo, &id, head) {

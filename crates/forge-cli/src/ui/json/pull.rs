@@ -582,7 +582,7 @@ mod tests {
             });
             head_repository_owner(&p).compact()
         };
-        let uri = |text| RepoPath::Record(AtUri::parse(text).unwrap());
+        let uri = |text: &str| RepoPath::Record(AtUri::parse(text).unwrap());
         for account in ["did:plc:laqygfbyvnkyuhsuaxmp6ez3", "carol.example"] {
             assert_eq!(
                 owner_of(uri(&format!(
