@@ -867,7 +867,7 @@ fn malformed_line_gets_an_error_response() {
         let answer = wire.line(long.to_string().as_bytes());
         assert_eq!(answer["error"]["code"], -32_600, "{answer}");
         let why = answer["error"]["message"].as_str().unwrap();
-        assert!(why.contains("longer than 16 MiB"), "{why}");
+        assert!(why.contains("longer than 8 MiB"), "{why}");
         // The server still reads requests after a line that is too long.
         wire.call("pr_view", json!({"number": 1})).ok();
         for (method, params, code) in [

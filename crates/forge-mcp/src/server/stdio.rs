@@ -27,7 +27,7 @@ use rmcp::{
         ProtocolVersion, RequestId,
     },
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
-    transport::{Transport, async_rw::DEFAULT_MAX_LINE_LENGTH},
+    transport::Transport,
 };
 use serde_json::json;
 use tokio::{
@@ -40,6 +40,10 @@ use tokio::{
 };
 
 use super::message;
+
+/// Maximum length of a line, in bytes. Several copies of its values are in memory at once, and those
+/// of a patch once more while it is applied.
+const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Capacity of the line buffer that is kept between two lines, in bytes.
 const LINE_BUFFER_BYTES: usize = 64 * 1024;
@@ -80,7 +84,7 @@ impl Default for StdioLimits {
         Self {
             calls: 256,
             // Room for one line of the maximum length, with the maximum weight of its values.
-            requests: DEFAULT_MAX_LINE_LENGTH + message::MAX_VALUES_WEIGHT,
+            requests: MAX_LINE_BYTES + message::MAX_VALUES_WEIGHT,
             // A thousand short answers.
             unread: 1024 * ANSWER_OVERHEAD,
             // As long as rmcp waits for running calls.
@@ -386,13 +390,13 @@ async fn read_lines(
 ) {
     let mut line = Vec::new();
     loop {
-        let most = DEFAULT_MAX_LINE_LENGTH as u64;
+        let most = MAX_LINE_BYTES as u64;
         let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
         let received = match length {
             Ok(0) | Err(_) => return,
             Ok(_) if line.ends_with(b"\n") => room.parse(&line),
             // A last line without a line end is incomplete and ignored.
-            Ok(length) if length < DEFAULT_MAX_LINE_LENGTH => return,
+            Ok(length) if length < MAX_LINE_BYTES => return,
             Ok(_) => match skip_line(&mut read).await {
                 Ok(()) => Some(Err((too_long(), None))),
                 Err(_) => return,
@@ -409,7 +413,7 @@ async fn read_lines(
 }
 
 fn too_long() -> ErrorData {
-    let most = DEFAULT_MAX_LINE_LENGTH >> 20;
+    let most = MAX_LINE_BYTES >> 20;
     let why = format!("the message is longer than {most} MiB, and was not read");
     ErrorData::new(ErrorCode::INVALID_REQUEST, why, None)
 }
