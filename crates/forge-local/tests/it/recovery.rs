@@ -124,7 +124,7 @@ async fn unfinished_merge_beyond_time_limit_is_unknown() {
         .iter()
         .map(|row| row.id.key.to_string())
         .collect();
-    assert_eq!(numbers, ["#2"]);
+    assert_eq!(numbers, ["2"]);
     let warning = &list.warnings[0].message;
     assert!(warning.contains("#1 was merged is unknown"), "{warning}");
     let e = view.unwrap_err();

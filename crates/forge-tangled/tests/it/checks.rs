@@ -261,14 +261,15 @@ async fn checks_of_1_0_come_from_its_own_method() {
         format!("did:web:{}", host.replace(':', "%3A")),
     ] {
         manifest(json!(named));
-        // The manifest is read each time, because the owner may choose another spindle.
+        // The manifest is read each time, because the owner may choose another spindle: once for the
+        // protocol of the repository, and once for the spindle.
         knot.host().reset_record();
         let report = forge.checks(&pr).await.unwrap();
         let requests = knot.host().requests();
         let manifests = requests
             .iter()
             .filter(|it| it.query.contains("org.tangled.repo.manifest"));
-        assert_eq!(manifests.count(), 1, "{requests:?}");
+        assert_eq!(manifests.count(), 2, "{requests:?}");
         assert_eq!(
             (report.commit.as_str(), report.overall),
             (&*head, CheckRollup::Failure)
