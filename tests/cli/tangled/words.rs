@@ -517,7 +517,7 @@ const DIFF: &[u8] =
 fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
     let t = Tangled::new();
     let uri = t.foreign(patch, change);
-    let edit = ["pr", "edit", &uri, "-t", "Better", "--wait", "600ms"];
+    let edit = ["pr", "edit", &uri, "-t", "Better", "--wait", "3s"];
     let output = t.forge(&t.alice, &edit).output().exits(1);
     let (_, record) = t.world.pds().record(&uri).unwrap();
     assert_eq!(record["title"], "Better", "it is stored");
