@@ -1,6 +1,6 @@
 //! Checks: the pipelines of the repository's spindle (CI service) for a pull request's head commit.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use forge_core::{
@@ -17,7 +17,6 @@ use crate::{
     field_rename::{Answer, AnswerField},
     json_field::null_as_default,
     page_trail::{NextPage, PageTrail},
-    patch::Patch,
     pulls::{record::TangledPull, view::unread},
     records,
     repository::TangledRepository,
@@ -95,12 +94,7 @@ impl Checks for Tangled {
             let instead = "look at the page of the pull request";
             return Err(Error::unsupported(Capability::Checks, why, instead));
         }
-        let (repository, pull) = (&located.repository, &located.pull);
-        let head = match recorded_head(pull) {
-            Some(head) => head.to_owned(),
-            None => head_of_changes(pull, self.latest_patch(repository, pull).await)?,
-        };
-        self.checks_of(repository, head).await
+        self.checks_of(&located.repository, &located.pull).await
     }
 
     /// Returns no reasons, because a check's summary already has the reason from the spindle's
@@ -128,8 +122,15 @@ impl Tangled {
     async fn checks_of(
         &self,
         repository: &TangledRepository,
-        head: String,
+        pull: &TangledPull,
     ) -> Result<ChecksReport> {
+        let head = match recorded_head(pull) {
+            Some(head) => head.to_owned(),
+            None => {
+                let patch = self.latest_patch(repository, pull).await?;
+                patch.head().unwrap_or_default().to_owned()
+            }
+        };
         let pipelines = match self.spindle(repository).await? {
             Some(spindle) if !head.is_empty() => {
                 self.pipelines(repository, spindle, &[&head]).await?
@@ -142,9 +143,8 @@ impl Tangled {
     }
 
     /// Reads the checks section of a pull request's view. Returns `None` if checks of this
-    /// repository cannot be read, or if it has no spindle. If neither the patch of the newest round
-    /// can be read nor the record names its last commit, the checks are unknown. The view's warning
-    /// about the changes then has the cause.
+    /// repository cannot be read, or if it has no spindle. Without the patch of the newest round,
+    /// the checks are unknown. The view's warning about the changes then has the cause.
     pub(crate) async fn checks_section(
         &self,
         repository: &TangledRepository,
@@ -154,17 +154,11 @@ impl Tangled {
         if unknown_checks_reason(repository).is_some() || !has_spindle {
             return None;
         }
-        let head = match recorded_head(pull) {
-            Some(head) => Ok(head.to_owned()),
-            None => head_of_changes(pull, self.patch_for_view(repository, pull).await),
-        };
-        Some(match head {
-            Ok(head) => self.checks_of(repository, head).await,
-            Err(_) => {
-                let why = "the head commit is not known";
-                Err(Error::new(ErrorKind::Protocol, why))
-            }
-        })
+        if recorded_head(pull).is_none() && self.patch_for_view(repository, pull).await.is_err() {
+            let why = "the head commit is not known";
+            return Some(Err(Error::new(ErrorKind::Protocol, why)));
+        }
+        Some(self.checks_of(repository, pull).await)
     }
 
     /// Reads the checks of all list rows whose head commit is known. A request names at most
@@ -284,19 +278,6 @@ impl Tangled {
 /// Returns the head commit that the record of the newest round names.
 fn recorded_head(pull: &TangledPull) -> Option<&str> {
     pull.latest().and_then(|(_, round)| round.head())
-}
-
-/// Returns the last commit in the patch of the newest round. Without one, the commit counts that
-/// the record names, which is also the head commit of a view; empty if it names none.
-fn head_of_changes(pull: &TangledPull, patch: Result<Arc<Patch>>) -> Result<String> {
-    let named = pull.source_sha.clone();
-    match patch {
-        Ok(patch) => {
-            let last = patch.head().map(str::to_owned);
-            Ok(last.or(named).unwrap_or_default())
-        }
-        Err(e) => named.ok_or(e),
-    }
 }
 
 /// The warning of a view or a row whose spindle did not answer.
