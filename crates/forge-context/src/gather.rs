@@ -676,7 +676,15 @@ impl Gather<'_> {
             .map(|page| {
                 warnings.extend(page.warnings.clone());
                 warnings.extend(unexamined(&page));
-                related_pulls(&pull, &items, links.as_ref(), &page.items, self.req)
+                let others = &page.items;
+                related_pulls(
+                    &pull,
+                    &items,
+                    links.as_ref(),
+                    others,
+                    self.req,
+                    &mut warnings,
+                )
             });
         let files = pull.files.take();
         let diff = diff.filter(|_| self.wants(ContextSection::Diff));

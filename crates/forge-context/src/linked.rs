@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use forge_core::{
     Action, Hint, Op, PrKey, RepoId, Warning,
     locator::Hosts,
-    mentions::{MentionTarget, mentions_within_limit, ticket_keys, tickets},
+    mentions::{MentionTarget, may_search_text, mentions, ticket_keys, tickets},
     model::{Comment, Issue, IssueId, Link, LinkState, Links, PullRequest, SubjectKind},
     text::{Quote, quote},
 };
@@ -264,6 +264,9 @@ pub fn linked_items(
     found.text(&pull.description, LinkPlace::Description, hosts, warnings);
     for commit in pull.commits.iter().flatten() {
         let message = format!("{}\n\n{}", commit.message_headline, commit.message_body);
+        if !may_search_text(&message, warnings) {
+            break;
+        }
         found.text(&message, LinkPlace::Commit, hosts, warnings);
     }
     found.branch(&pull.head_branch);
@@ -457,7 +460,7 @@ impl LinkCollector<'_> {
     }
 
     fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
-        for mention in mentions_within_limit(text, hosts, warnings) {
+        for mention in mentions(text, hosts, warnings) {
             // `#7` always refers to this repository, because texts of other repositories are not
             // read here.
             let link = mention.named.link(&self.pull.id.repo);
@@ -465,7 +468,7 @@ impl LinkCollector<'_> {
             let is_record = matches!(mention.named, MentionTarget::Record(_));
             self.add(link, relationship, at, is_record);
         }
-        for ticket in tickets(text, |word| self.keys.key_of(word), warnings) {
+        for ticket in tickets(text, |word| self.keys.key_of(word)) {
             let relationship = Relationship::of(ticket.closes, ticket.relates);
             self.add_target(LinkTarget::Ticket(ticket.key), None, relationship, at);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     Page, PrKey, Timestamp, Warning,
-    mentions::ticket_key,
+    mentions::{may_search_text, ticket_key},
     model::{FileChange, Link, LinkState, Links, PrState, PullRequest},
 };
 use serde::Serialize;
@@ -104,7 +104,8 @@ pub struct RelatedPull {
 }
 
 /// Selects related pull requests from `candidates` and `links`, strongest first, limited by the
-/// settings of `req`. `items` are the linked items of `pull`.
+/// settings of `req`. `items` are the linked items of `pull`. Adds a warning if not all descriptions
+/// were searched for linked issues.
 #[must_use]
 pub fn related_pulls(
     pull: &PullRequest,
@@ -112,6 +113,7 @@ pub fn related_pulls(
     links: Option<&Links>,
     candidates: &[PullRequest],
     req: &ContextReq,
+    warnings: &mut Vec<Warning>,
 ) -> Vec<RelatedPull> {
     let settings = &req.settings.related;
     let since = req.checked_at.unix() - settings.lookback_days * 24 * 60 * 60;
@@ -125,7 +127,10 @@ pub fn related_pulls(
             continue;
         }
         let overlap: Vec<String> = written_files(other).intersection(&files).cloned().collect();
-        let shares_issue = || {
+        let mut shares_issue = || {
+            if !may_search_text(&other.description, warnings) {
+                return false;
+            }
             let theirs = linked_items(other, &req.hosts, &req.tickets.keys, &mut Vec::new());
             !issue_keys(&theirs).is_disjoint(&issues)
         };
@@ -277,7 +282,7 @@ mod tests {
         let mut req = ContextReq::new(Hosts::builtin());
         req.checked_at = Timestamp::from_unix(NOW);
         let items = linked_items(pull, &req.hosts, &req.tickets.keys, &mut Vec::new());
-        let found = related_pulls(pull, &items, Some(links), all, &req);
+        let found = related_pulls(pull, &items, Some(links), all, &req, &mut Vec::new());
         let of = |r: RelatedPull| {
             let files = r.overlap_files.join(" ");
             format!("{} {} {files}", r.relationship.name(), r.key)

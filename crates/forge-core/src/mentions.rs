@@ -155,8 +155,9 @@ pub fn mentions_within_limit(
     }
 }
 
-/// Returns false, and adds a warning, if the texts of this command exceed [`MAX_SEARCHED`].
-fn may_search_text(text: &str, warnings: &mut Vec<Warning>) -> bool {
+/// Returns false, and adds a warning, if the texts of this command exceed [`MAX_SEARCHED`]. Counts
+/// `text`.
+pub fn may_search_text(text: &str, warnings: &mut Vec<Warning>) -> bool {
     let fits = call::may_search(text.len());
     if !fits {
         let unsearched = format!(
@@ -228,21 +229,13 @@ pub struct Ticket {
     pub relates: bool,
 }
 
-/// Returns the tickets that `text` refers to outside of code, in order. The limit of
-/// [`mentions_within_limit`] applies.
+/// Returns the tickets that `text` refers to outside of code, in order.
 ///
 /// `key_of` returns the ticket key at the start of a word; [`ticket_key`] is the usual choice. In a
 /// link, the address is read and the visible text is skipped. Only if the visible text is exactly
 /// one key and the address has none, the visible text is read instead.
 #[must_use]
-pub fn tickets(
-    text: &str,
-    key_of: impl Fn(&str) -> Option<&str>,
-    warnings: &mut Vec<Warning>,
-) -> Vec<Ticket> {
-    if !may_search_text(text, warnings) {
-        return Vec::new();
-    }
+pub fn tickets(text: &str, key_of: impl Fn(&str) -> Option<&str>) -> Vec<Ticket> {
     let prose = prose(text, |address, shown| {
         key_of(address).is_none() && key_of(shown) == Some(shown)
     });
@@ -768,21 +761,20 @@ mod tests {
         let search = || {
             let mut warnings = Vec::new();
             let found = ["#7"; 4].map(|t| mentions_within_limit(t, &hosts, &mut warnings).len());
-            let tickets = tickets("AB-1", ticket_key, &mut warnings).len();
-            (found, tickets, warnings)
+            (found, warnings)
         };
         let command = call::command(async {
             assert!(call::may_search(MAX_SEARCHED - 4));
-            let (found, tickets, warnings) = search();
-            assert_eq!((found, tickets, warnings.len()), ([1, 1, 0, 0], 0, 1));
+            let (found, warnings) = search();
+            assert_eq!((found, warnings.len()), ([1, 1, 0, 0], 1));
             let message = &warnings[0].message;
             assert!(message.contains("more than 512 KiB"), "{message}");
             // What decides about issues that a merge closes has no such limit.
             assert_eq!(mentions("#7", &hosts, &mut Vec::new()).len(), 1);
         });
         command.await;
-        let (found, tickets, warnings) = search();
-        assert_eq!((found, tickets, warnings.len()), ([1; 4], 1, 0));
+        let (found, warnings) = search();
+        assert_eq!((found, warnings.len()), ([1; 4], 0));
     }
 
     #[test]
@@ -793,8 +785,7 @@ mod tests {
                 (_, true) => format!("relates {}", t.key),
                 _ => t.key,
             };
-            let found = tickets(text, ticket_key, &mut Vec::new());
-            found.into_iter().map(of).collect()
+            tickets(text, ticket_key).into_iter().map(of).collect()
         };
         assert_eq!(found("Fixes PROJ-123"), ["closes PROJ-123"]);
         assert_eq!(found("see PROJ2-14, (AB-1)."), ["relates PROJ2-14", "AB-1"]);
@@ -970,7 +961,7 @@ mod tests {
 
         #[test]
         fn arbitrary_text_yields_well_formed_tickets(text in "(?s).{0,200}") {
-            for ticket in tickets(&text, ticket_key, &mut Vec::new()) {
+            for ticket in tickets(&text, ticket_key) {
                 prop_assert_eq!(ticket_key(&ticket.key), Some(ticket.key.as_str()));
                 prop_assert!(text.contains(&ticket.key));
             }

@@ -1,6 +1,6 @@
 //! Splits a patch into mails, and applies patches without a work tree.
 
-use std::{ffi::OsStr, fs, path::Path};
+use std::{borrow::Cow, ffi::OsStr, fs, path::Path};
 
 use forge_core::{Error, ErrorKind, Result};
 
@@ -68,7 +68,7 @@ impl Git {
         let patch = patch.strip_prefix(BYTE_ORDER_MARK).unwrap_or(patch);
         let patch = patch.trim_ascii_start();
         let dir = scratch()?;
-        let changesets = read_changesets(patch);
+        let changesets = read_changesets(patch)?;
         let is_changeset = changesets.is_some();
         let parts = match changesets {
             Some(parts) => parts,
@@ -124,8 +124,12 @@ impl Git {
     async fn parse_mail(&self, dir: &Path, mail: &[u8]) -> Result<ParsedMail> {
         let (message, diff) = (dir.join("message"), dir.join("diff"));
         let args = [
+            // With `--encoding=UTF-8`, git converts no header. `-u` converts to the encoding that
+            // the repository configures.
+            OsStr::new("-c"),
+            OsStr::new("i18n.commitEncoding=UTF-8"),
             OsStr::new("mailinfo"),
-            OsStr::new("--encoding=UTF-8"),
+            OsStr::new("-u"),
             OsStr::new("--no-scissors"),
             // The user's configuration could remove carriage returns from the diff.
             OsStr::new("--quoted-cr=nowarn"),
@@ -227,39 +231,76 @@ impl Git {
 
 /// Returns the mails of a patch in a form that `git am` converts to mails: changesets of `hg export`,
 /// or a patch of StGit.
-fn read_changesets(patch: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let first = patch.split(|byte| *byte == b'\n').next()?;
+///
+/// # Errors
+/// `invalid_input` (field `patch`) for more than 1,000 changesets.
+fn read_changesets(patch: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+    let (first, _) = take_line(patch);
     let is_hg = first.trim_ascii_end() == HG_CHANGESET;
     if !is_hg && !is_stgit(patch) {
-        return None;
+        return Ok(None);
     }
-    let has_returns = first.ends_with(b"\r");
-    let mut lines: Vec<Vec<u8>> = Vec::new();
-    for line in patch.split_inclusive(|byte| *byte == b'\n') {
-        let text = line.strip_suffix(b"\r\n").filter(|_| has_returns);
-        lines.push(text.map_or_else(|| line.to_vec(), |text| [text, b"\n"].concat()));
-    }
+    let patch = if first.ends_with(b"\r\n") {
+        Cow::Owned(without_returns(patch))
+    } else {
+        Cow::Borrowed(patch)
+    };
     if !is_hg {
-        return Some(vec![mail_of_stgit(&lines)]);
+        return Ok(Some(vec![mail_of_stgit(&patch)]));
     }
-    let changesets = lines.split(|line| line.trim_ascii_end() == HG_CHANGESET);
-    Some(changesets.skip(1).map(mail_of_hg).collect())
+    let (mut bounds, mut at) = (Vec::new(), 0);
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        if line.trim_ascii_end() == HG_CHANGESET {
+            bounds.push((at, at + line.len()));
+            check_count(bounds.len())?;
+        }
+        at += line.len();
+    }
+    let ends = bounds.iter().skip(1).map(|(start, _)| *start).chain([at]);
+    let changesets = bounds
+        .iter()
+        .zip(ends)
+        .filter_map(|((_, start), end)| patch.get(*start..end));
+    Ok(Some(changesets.map(mail_of_hg).collect()))
 }
 
-/// Returns the lines of `hg export` after `# HG changeset patch` as a mail.
-fn mail_of_hg(lines: &[Vec<u8>]) -> Vec<u8> {
-    let header = lines.iter().take_while(|line| line.starts_with(b"# "));
-    let (mut mail, mut length) = (Vec::new(), 0);
-    for line in header {
-        length += 1;
+/// Splits a text after its first line end.
+fn take_line(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| *byte == b'\n');
+    let end = end.map_or(text.len(), |at| at + 1);
+    text.split_at_checked(end).unwrap_or((text, b""))
+}
+
+/// Returns a text whose lines end with a line feed alone.
+fn without_returns(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\r\n") {
+            Some(line) => {
+                out.extend_from_slice(line);
+                out.push(b'\n');
+            }
+            None => out.extend_from_slice(line),
+        }
+    }
+    out
+}
+
+/// Returns the text of `hg export` after `# HG changeset patch` as a mail.
+fn mail_of_hg(changeset: &[u8]) -> Vec<u8> {
+    let (mut mail, mut rest) = (Vec::with_capacity(changeset.len()), changeset);
+    while rest.starts_with(b"# ") {
+        let (line, below) = take_line(rest);
+        rest = below;
         if let Some(user) = line.strip_prefix(b"# User ") {
-            mail.extend_from_slice(&[&b"From: "[..], user].concat());
+            mail.extend_from_slice(b"From: ");
+            mail.extend_from_slice(user);
         } else if let Some(date) = line.strip_prefix(b"# Date ").and_then(date_of_hg) {
             mail.extend_from_slice(format!("Date: {date}\n").as_bytes());
         }
     }
     mail.push(b'\n');
-    mail.extend(lines.iter().skip(length).flatten());
+    mail.extend_from_slice(rest);
     mail
 }
 
@@ -294,20 +335,25 @@ fn is_stgit(patch: &[u8]) -> bool {
     !is_mail && empty.trim_ascii().is_empty() && has_stgit_key(third)
 }
 
-fn mail_of_stgit(lines: &[Vec<u8>]) -> Vec<u8> {
-    let mut mail = b"Subject: ".to_vec();
-    mail.extend(lines.iter().take(1).flatten());
-    let header = lines.iter().skip(2).take_while(|line| has_stgit_key(line));
-    let mut length = 2;
-    for line in header {
-        length += 1;
+fn mail_of_stgit(patch: &[u8]) -> Vec<u8> {
+    let (subject, rest) = take_line(patch);
+    let (_, mut rest) = take_line(rest);
+    let mut mail = Vec::with_capacity(patch.len());
+    mail.extend_from_slice(b"Subject: ");
+    mail.extend_from_slice(subject);
+    while has_stgit_key(rest) {
+        let (line, below) = take_line(rest);
+        rest = below;
         match line.strip_prefix(b"Author:") {
-            Some(author) => mail.extend_from_slice(&[&b"From:"[..], author].concat()),
+            Some(author) => {
+                mail.extend_from_slice(b"From:");
+                mail.extend_from_slice(author);
+            }
             None => mail.extend_from_slice(line),
         }
     }
     mail.push(b'\n');
-    mail.extend(lines.iter().skip(length).flatten());
+    mail.extend_from_slice(rest);
     mail
 }
 
@@ -367,6 +413,27 @@ mod tests {
         let e = git.mails(patch.as_bytes()).await.unwrap_err();
         assert_eq!(e.code(), "invalid_input");
         assert!(e.message().contains("1001 mails"), "{e:?}");
+    }
+
+    #[tokio::test]
+    async fn patch_of_too_many_changesets_is_refused() {
+        let patch = "# HG changeset patch\n".repeat(MAX_MAILS + 1);
+        let e = parse(patch.as_bytes()).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains("1001 mails"), "{e:?}");
+    }
+
+    /// `git am` converts the header and the body from the encodings that the mail declares.
+    #[tokio::test]
+    async fn author_and_text_in_other_encodings_are_converted() {
+        let header = "From 12 Mon Sep 17 00:00:00 2001\nFrom: =?KOI8-R?Q?=D4=C5=D3=D4?= <h@x>\n\
+                      Date: Tue, 14 Nov 2023 22:13:20 +0000\nSubject: x\n\
+                      Content-Type: text/plain; charset=ISO-8859-1\n\n";
+        let patch = [header.as_bytes(), b"Gr\xfcn\n---\n", DIFF.as_bytes()].concat();
+        let mails = parse(&patch).await.unwrap().unwrap();
+        let author = String::from_utf8(mails[0].author.clone()).unwrap();
+        assert!(author.starts_with("тест <h@x> "), "{author}");
+        assert_eq!(mails[0].message, "x\n\nGrün\n");
     }
 
     const DIFF: &str = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";

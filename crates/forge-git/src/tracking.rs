@@ -62,11 +62,17 @@ impl Git {
     }
 
     /// Returns which of the refs `tracking` has the newest commit of the local branch `branch`. A
-    /// ref at this very commit is preferred to one that is ahead of it.
+    /// ref at this very commit is preferred to one that is ahead of it. Only the first `own` refs
+    /// may be ahead: the commits that another remote adds are not the user's.
     ///
     /// # Errors
     /// `git` if git cannot be run.
-    pub async fn find_tracked_tip(&self, branch: &str, tracking: &[String]) -> Result<TrackedTip> {
+    pub async fn find_tracked_tip(
+        &self,
+        branch: &str,
+        tracking: &[String],
+        own: usize,
+    ) -> Result<TrackedTip> {
         let local = format!("refs/heads/{branch}");
         let mut names: Vec<&str> = tracking.iter().map(String::as_str).collect();
         names.push(&local);
@@ -81,21 +87,22 @@ impl Git {
         if let Some((index, _)) = existing.iter().find(|(_, oid)| *oid == tip) {
             return Ok(TrackedTip::At(*index));
         }
-        for (index, oid) in &existing {
+        for (index, oid) in existing.iter().filter(|(index, _)| *index < own) {
             if self.contains(oid, tip).await? {
                 return Ok(TrackedTip::At(*index));
             }
         }
-        let Some((index, oid)) = existing.first() else {
-            return Ok(TrackedTip::Untracked);
-        };
-        let range = format!("{oid}..{tip}");
-        let args = ["rev-list", "--count", "--end-of-options", &range];
-        let count = self.run_ok(args).await?;
-        Ok(TrackedTip::Behind {
-            index: *index,
-            missing: String::from_utf8_lossy(&count).trim().parse().unwrap_or(1),
-        })
+        for (index, oid) in &existing {
+            let range = format!("{oid}..{tip}");
+            let args = ["rev-list", "--count", "--end-of-options", &range];
+            let count = self.run_ok(args).await?;
+            let missing = String::from_utf8_lossy(&count).trim().parse().unwrap_or(1);
+            if missing > 0 {
+                let index = *index;
+                return Ok(TrackedTip::Behind { index, missing });
+            }
+        }
+        Ok(TrackedTip::Untracked)
     }
 
     /// Returns the remote that the configuration names for `branch`, or an empty text, and the
@@ -144,7 +151,11 @@ mod tests {
         run(&["init", "-q", "-b", "topic"]).await;
         let names = ["upstream", "origin", "fork"];
         let tracking = names.map(|name| format!("refs/remotes/{name}/topic"));
-        let find = async || git.find_tracked_tip("topic", &tracking).await.unwrap();
+        let find = async || {
+            git.find_tracked_tip("topic", &tracking, tracking.len())
+                .await
+                .unwrap()
+        };
         assert_eq!(find().await, TrackedTip::Untracked);
         for message in ["1", "2", "3", "4"] {
             run(&["commit", "-q", "--allow-empty", "-m", message]).await;
@@ -169,6 +180,15 @@ mod tests {
         run(&["update-ref", "refs/remotes/upstream/topic", "4"]).await;
         run(&["update-ref", "refs/remotes/fork/topic", "3"]).await;
         assert_eq!(find().await, TrackedTip::At(2));
+        // The commits that another remote adds are not the user's.
+        run(&["update-ref", "-d", "refs/remotes/fork/topic"]).await;
+        let of_others = git.find_tracked_tip("topic", &tracking, 0).await.unwrap();
+        assert_eq!(of_others, behind(1, 1));
+        run(&["update-ref", "-d", "refs/remotes/origin/topic"]).await;
+        let of_others = git.find_tracked_tip("topic", &tracking, 0).await.unwrap();
+        assert_eq!(of_others, TrackedTip::Untracked);
+        run(&["update-ref", "refs/remotes/origin/topic", "2"]).await;
+        run(&["update-ref", "refs/remotes/fork/topic", "3"]).await;
         // An amended commit is on no remote branch.
         run(&["commit", "-q", "--amend", "--allow-empty", "-m", "other"]).await;
         assert_eq!(find().await, behind(0, 1));

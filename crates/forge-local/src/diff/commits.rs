@@ -121,7 +121,9 @@ fn decode(oid: &str, data: &[u8], charge: &mut Charge) -> Result<Option<Commit>>
     let Some(raw) = RawCommit::parse(data) else {
         return Ok(None);
     };
-    let message = decode_text(raw.message);
+    // As in git, a message ends at a NUL byte.
+    let visible = raw.message.split(|byte| *byte == 0).next();
+    let message = decode_text(visible.unwrap_or_default());
     let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
     let (Some(author), Some(committer)) = (signed(raw.author), signed(raw.committer)) else {
         return Ok(None);
@@ -166,8 +168,9 @@ fn is_trailer(line: &str) -> bool {
         let mut characters = key.chars();
         !key.is_empty() && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
+    let has_control = line.chars().any(char::is_control);
     line.split_once(": ")
-        .is_some_and(|(key, value)| is_key(key) && !value.trim().is_empty())
+        .is_some_and(|(key, value)| is_key(key) && !value.trim().is_empty() && !has_control)
 }
 
 fn last_paragraph(body: &str) -> &str {
@@ -205,5 +208,8 @@ mod tests {
         assert_eq!(names, ["Jürgen", "Ann"]);
         assert_eq!(commit.committer.at.unix(), 11);
         assert!(decode("o", b"blob", &mut Charge::new()).unwrap().is_none());
+        let hidden = b"tree a\nauthor A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\n\nx\n\nSmall.\n\0\n\nFixes: #1\n";
+        let commit = decode("o", hidden, &mut Charge::new()).unwrap().unwrap();
+        assert_eq!(commit.message_body, "Small.");
     }
 }

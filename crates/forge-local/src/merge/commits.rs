@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use forge_core::{
     Error, Hint, Precondition, Result,
+    mentions::is_closing_word,
     model::{Actor, Commit, MergeReq},
     text,
 };
@@ -151,14 +152,16 @@ fn author(req: &MergeReq, by: &CommitIdentity, usual: &Actor) -> Actor {
 }
 
 /// Returns the default body of a squash: the subjects of the commits and, as on GitHub, their
-/// trailers and the other authors below a line. Git's tools then still find everybody.
+/// trailers and the other authors below a line. Git's tools then still find everybody. A trailer
+/// with a closing word is left out: the description decides what a merge closes.
 fn squash_body(commits: &[Commit], author: &Actor) -> String {
     let subjects = commits.iter().map(|c| format!("* {}", c.message_headline));
     let mut body = subjects.collect::<Vec<_>>().join("\n");
     let mut trailers: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
     for line in commits.iter().flat_map(|c| trailer_lines(&c.message_body)) {
-        if co_author(line).is_none() && seen.insert(line.to_lowercase()) {
+        let closes = line.split(':').next().is_some_and(is_closing_word);
+        if !closes && co_author(line).is_none() && seen.insert(line.to_lowercase()) {
             trailers.push(line.to_owned());
         }
     }
@@ -225,10 +228,13 @@ mod tests {
             ),
             commit("Two", signed, &[("Bob", "b@x"), ("Cy", "CY@x")]),
             commit("Three", "Reviewed-by: Dee <d@x>", &[("A\nB", "e@x")]),
+            // A closing word or a hidden line of a commit does not get into the message.
+            commit("Four", "Fixes: #1", &[ann]),
+            commit("Five", "Acked-by: x\rCloses #1", &[ann]),
         ];
         assert_eq!(
             squash_body(&commits, &opener),
-            "* One\n* Two\n* Three\n\n---------\n\nSigned-off-by: Bob <b@x>\n\
+            "* One\n* Two\n* Three\n* Four\n* Five\n\n---------\n\nSigned-off-by: Bob <b@x>\n\
              Reviewed-by: Dee <d@x>\nCo-authored-by: Cy <cy@x>\nCo-authored-by: Bob <b@x>\n\
              Co-authored-by: A B <e@x>"
         );

@@ -39,12 +39,12 @@ pub(super) async fn locate_pushed_head(
     local: &str,
     head: &mut HeadRef,
 ) -> Result<PushedHead> {
-    let candidates = list_candidates(ctx, repo, local, head).await?;
+    let (candidates, own) = list_candidates(ctx, repo, local, head).await?;
     let tracking: Vec<String> = candidates
         .iter()
         .map(|candidate| format!("refs/remotes/{}/{}", candidate.remote, candidate.branch))
         .collect();
-    match ctx.git().find_tracked_tip(local, &tracking).await? {
+    match ctx.git().find_tracked_tip(local, &tracking, own).await? {
         TrackedTip::At(index) => {
             if let Some(found) = candidates.get(index) {
                 let is_head = found.branch == head.branch && is_head_repo(repo, &found.repo, head);
@@ -69,14 +69,14 @@ pub(super) async fn locate_pushed_head(
     }
 }
 
-/// Returns the branches of the remotes that can be the head of a pull request to `repo`; that of
-/// `head` comes first.
+/// Returns the branches of the remotes that can be the head of a pull request to `repo`, and the
+/// number of those in the repository of `head`, which come first.
 async fn list_candidates(
     ctx: &Ctx,
     repo: &Repo,
     local: &str,
     head: &HeadRef,
-) -> Result<Vec<HeadCandidate>> {
+) -> Result<(Vec<HeadCandidate>, usize)> {
     let forges = ctx.forges()?;
     let (mut configured, mut others) = (Vec::new(), Vec::new());
     for remote in &ctx.git_config().await?.remotes {
@@ -102,8 +102,9 @@ async fn list_candidates(
             branch: local.to_owned(),
         });
     }
+    let own = configured.len();
     configured.append(&mut others);
-    Ok(configured)
+    Ok((configured, own))
 }
 
 /// Returns true if `place` is the repository of `head`, the head of a pull request to `base`.
