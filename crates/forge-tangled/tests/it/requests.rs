@@ -380,7 +380,8 @@ async fn thousand_pulls_without_index_stay_in_budget() {
     forge.era(&stage.id()).await.unwrap();
     stage.world.index().host().set_down(true);
     for host in hosts(&stage) {
-        host.set_latency(Duration::from_millis(100));
+        // Longer than a busy machine delays a request: those sent at once then overlap.
+        host.set_latency(Duration::from_millis(300));
     }
     let query = rows();
     reset(&stage);
