@@ -676,12 +676,12 @@ impl Gather<'_> {
             .map(|page| {
                 warnings.extend(page.warnings.clone());
                 warnings.extend(unexamined(&page));
-                let others = &page.items;
+                let candidates = &page.items;
                 related_pulls(
                     &pull,
                     &items,
                     links.as_ref(),
-                    others,
+                    candidates,
                     self.req,
                     &mut warnings,
                 )

@@ -282,14 +282,14 @@ mod tests {
         let mut req = ContextReq::new(Hosts::builtin());
         req.checked_at = Timestamp::from_unix(NOW);
         let items = linked_items(pull, &req.hosts, &req.tickets.keys, &mut Vec::new());
-        let found = related_pulls(pull, &items, Some(links), all, &req, &mut Vec::new());
+        let related = related_pulls(pull, &items, Some(links), all, &req, &mut Vec::new());
         let of = |r: RelatedPull| {
             let files = r.overlap_files.join(" ");
             format!("{} {} {files}", r.relationship.name(), r.key)
                 .trim_end()
                 .to_owned()
         };
-        found.into_iter().map(of).collect()
+        related.into_iter().map(of).collect()
     }
 
     #[test]

@@ -157,6 +157,7 @@ pub fn mentions_within_limit(
 
 /// Returns false, and adds a warning, if the texts of this command exceed [`MAX_SEARCHED`]. Counts
 /// `text`.
+#[must_use]
 pub fn may_search_text(text: &str, warnings: &mut Vec<Warning>) -> bool {
     let fits = call::may_search(text.len());
     if !fits {
@@ -760,21 +761,21 @@ mod tests {
         let hosts = Hosts::builtin();
         let search = || {
             let mut warnings = Vec::new();
-            let found = ["#7"; 4].map(|t| mentions_within_limit(t, &hosts, &mut warnings).len());
-            (found, warnings)
+            let mentions = ["#7"; 4].map(|t| mentions_within_limit(t, &hosts, &mut warnings));
+            (mentions.map(|mentions| mentions.len()), warnings)
         };
         let command = call::command(async {
             assert!(call::may_search(MAX_SEARCHED - 4));
-            let (found, warnings) = search();
-            assert_eq!((found, warnings.len()), ([1, 1, 0, 0], 1));
+            let (mentioned, warnings) = search();
+            assert_eq!((mentioned, warnings.len()), ([1, 1, 0, 0], 1));
             let message = &warnings[0].message;
             assert!(message.contains("more than 512 KiB"), "{message}");
-            // What decides about issues that a merge closes has no such limit.
+            // The search for issues that a merge closes has no such limit.
             assert_eq!(mentions("#7", &hosts, &mut Vec::new()).len(), 1);
         });
         command.await;
-        let (found, warnings) = search();
-        assert_eq!((found, warnings.len()), ([1; 4], 0));
+        let (mentioned, warnings) = search();
+        assert_eq!((mentioned, warnings.len()), ([1; 4], 0));
     }
 
     #[test]

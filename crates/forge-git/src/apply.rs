@@ -47,7 +47,7 @@ pub enum ApplyResult {
     Conflicts(Vec<String>),
 }
 
-/// What git finds in a part of a patch.
+/// A part of a patch, as git reads it.
 enum ParsedMail {
     Mail(Mail),
     /// A mail without a diff, such as a cover letter.
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn git_decides_what_a_mail_is() {
+    async fn mails_are_recognised_as_git_does() {
         let from = "From: J\u{fc}rgen <j@x>\n";
         let rest = "Date: Tue, 14 Nov 2023 23:13:20 +0100\nSubject: [PATCH] Title\n\nBody.\n---\n";
         let mut forms: Vec<Vec<u8>> = [

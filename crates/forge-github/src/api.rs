@@ -29,7 +29,7 @@ use crate::{
 /// The version of GitHub's REST API that requests use unless the caller chooses another.
 ///
 /// No recording shows an answer of a newer version, and Enterprise Servers before 3.21 refuse one.
-/// Whatever version 2026-03-10 removed, forge does not read.
+/// forge reads nothing that version 2026-03-10 removed.
 const API_VERSION: &str = "2022-11-28";
 const VERSION_HEADER: &str = "x-github-api-version";
 /// Media type with a preview that older Enterprise Servers need to return `mergeStateStatus`.

@@ -92,7 +92,7 @@ fn shorten(text: &str) -> String {
     one_line(&truncate_chars(text, MAX_TEXT_CHARS).0).into_owned()
 }
 
-/// What a PDS answers, with the name `InvalidRequest`, for a blob that it does not have.
+/// Message of a PDS, with the name `InvalidRequest`, for a blob that it does not have.
 const NO_BLOB: &str = "Blob not found";
 
 /// Returns the error for an answer with a failure status.

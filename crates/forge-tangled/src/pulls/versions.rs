@@ -28,7 +28,7 @@ use crate::{
 pub(crate) const NO_VERSION_METHOD: &str =
     "no method of a knot is known that merges or adds a version, which is a pair of commits";
 
-/// What to do if the changes of a version cannot be read.
+/// Hint for changes of a version that cannot be read.
 pub(super) const READ_ELSEWHERE: &str =
     "look at the changes on the web, or fetch the head branch with git";
 

@@ -16,6 +16,7 @@ use super::{
     checkout_place::{CheckoutHead, CheckoutTarget, place},
     clone_branch::commit,
     diff::addressed_round,
+    patch_source::MAX_PATCH_BYTES,
     shared::pull_with_title,
 };
 use crate::{
@@ -348,8 +349,11 @@ async fn from_patch(
     let mut patch = Vec::new();
     while let Some(bytes) = body.try_next().await? {
         patch.extend_from_slice(&bytes);
-        if patch.len() > MAX_PATCH {
-            let why = format!("the patch of {} is larger than {MAX_PATCH} bytes", pull.id);
+        if patch.len() > MAX_PATCH_BYTES {
+            let why = format!(
+                "the patch of {} is larger than {MAX_PATCH_BYTES} bytes",
+                pull.id
+            );
             return Err(
                 Error::invalid("patch", why).with_hint("read it with `forge pr diff --patch`")
             );
@@ -389,9 +393,6 @@ async fn from_patch(
         upstreams: Vec::new(),
     })
 }
-
-/// Maximum size of a patch, in bytes.
-const MAX_PATCH: usize = 24 * 1024 * 1024;
 
 async fn commit_mail(git: &Git, onto: &str, mail: &Mail, pull: &PullRequest) -> Result<String> {
     match git.apply(onto, &mail.diff).await? {

@@ -100,8 +100,8 @@ async fn tracks_head(ctx: &Ctx, repo: &Repo, pull: &PullRequest, branch: &str) -
         Some(remote) => &remote.url,
         None => remote,
     };
-    let found = ctx.forges()?.remote_repo(ctx.place(), url).await;
-    Ok(found.is_ok_and(|id| id.comparison_key() == place.comparison_key()))
+    let remote_repo = ctx.forges()?.remote_repo(ctx.place(), url).await;
+    Ok(remote_repo.is_ok_and(|id| id.comparison_key() == place.comparison_key()))
 }
 
 /// Warns if the current branch has commits that `pull` lacks. The current branch is the one by

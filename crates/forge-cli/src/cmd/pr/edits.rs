@@ -19,7 +19,7 @@ const MAX_EDITS_BYTES: u64 = FileEdit::MAX_TOTAL_BYTES as u64;
 /// `invalid_input` for a malformed `PATH=FILE`, an unreadable file, and standard input used twice.
 pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
     let mut edits = Vec::new();
-    let mut left = MAX_EDITS_BYTES;
+    let mut bytes_left = MAX_EDITS_BYTES;
     let mut piped = args.body_file.as_deref() == Some("-");
     for given in &args.edit {
         let Some((path, file)) = given.split_once('=').filter(|(_, file)| !file.is_empty()) else {
@@ -33,22 +33,22 @@ pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
             )));
         }
         piped |= from_pipe;
-        let content = read_content(file, left)?;
-        left -= content.len() as u64;
+        let content = read_content(file, bytes_left)?;
+        bytes_left -= content.len() as u64;
         edits.push(FileEdit::write(path, content));
     }
     edits.extend(args.delete.iter().map(FileEdit::delete));
     Ok(edits)
 }
 
-/// Reads a file, which may have `left` bytes.
-fn read_content(file: &str, left: u64) -> Result<Vec<u8>> {
+/// Reads a file, which may have `bytes_left` bytes.
+fn read_content(file: &str, bytes_left: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let (name, done) = if file == "-" {
-        let done = stdin().lock().take(left + 1).read_to_end(&mut bytes);
+        let done = stdin().lock().take(bytes_left + 1).read_to_end(&mut bytes);
         ("standard input".to_owned(), done)
     } else {
-        let done = File::open(file).and_then(|f| f.take(left + 1).read_to_end(&mut bytes));
+        let done = File::open(file).and_then(|f| f.take(bytes_left + 1).read_to_end(&mut bytes));
         (format!("'{file}'"), done)
     };
     done.map_err(|e| {
@@ -56,7 +56,7 @@ fn read_content(file: &str, left: u64) -> Result<Vec<u8>> {
             .with_hint("check the path, and whether you may read the file")
             .with_source(e)
     })?;
-    if bytes.len() as u64 > left {
+    if bytes.len() as u64 > bytes_left {
         return Err(refused(format!(
             "the files are larger than {MAX_EDITS_BYTES} bytes in all, with {name}"
         )));

@@ -17,7 +17,7 @@ use crate::ctx::Ctx;
 
 /// Maximum size of a patch; larger than the limit of tangled, and than the message of a tool. A
 /// patch is in memory several times while it is applied.
-const MAX_PATCH_BYTES: u64 = 24 * 1024 * 1024;
+pub(super) const MAX_PATCH_BYTES: usize = 24 * 1024 * 1024;
 
 /// Reads `--patch`: a file, or standard input for `-`.
 ///
@@ -33,19 +33,19 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     let (name, done) = if path == "-" {
         let done = stdin()
             .lock()
-            .take(MAX_PATCH_BYTES + 1)
+            .take(MAX_PATCH_BYTES as u64 + 1)
             .read_to_end(&mut bytes);
         ("standard input".to_owned(), done)
     } else {
-        let done =
-            File::open(path).and_then(|f| f.take(MAX_PATCH_BYTES + 1).read_to_end(&mut bytes));
+        let done = File::open(path)
+            .and_then(|f| f.take(MAX_PATCH_BYTES as u64 + 1).read_to_end(&mut bytes));
         (format!("patch file '{path}'"), done)
     };
     done.map_err(|e| refused(format!("{name} cannot be read: {e}")).with_source(e))?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(refused(format!("{name} is empty")));
     }
-    if bytes.len() as u64 > MAX_PATCH_BYTES {
+    if bytes.len() > MAX_PATCH_BYTES {
         return Err(refused(format!(
             "{name} is larger than {MAX_PATCH_BYTES} bytes"
         )));

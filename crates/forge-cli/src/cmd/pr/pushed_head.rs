@@ -6,7 +6,7 @@ use forge_git::{ConfiguredBranch, PushTarget, TrackedTip};
 use super::create_push::head_at;
 use crate::ctx::Ctx;
 
-/// What this clone knows about the pushed commits of its current branch.
+/// The state of the current branch on the remotes, as far as this clone knows.
 #[derive(Debug)]
 pub(super) enum PushedHead {
     /// A remote branch has the newest commit.
@@ -39,12 +39,16 @@ pub(super) async fn locate_pushed_head(
     local: &str,
     head: &mut HeadRef,
 ) -> Result<PushedHead> {
-    let (candidates, own) = list_candidates(ctx, repo, local, head).await?;
+    let (candidates, own_candidates) = list_candidates(ctx, repo, local, head).await?;
     let tracking: Vec<String> = candidates
         .iter()
         .map(|candidate| format!("refs/remotes/{}/{}", candidate.remote, candidate.branch))
         .collect();
-    match ctx.git().find_tracked_tip(local, &tracking, own).await? {
+    match ctx
+        .git()
+        .find_tracked_tip(local, &tracking, own_candidates)
+        .await?
+    {
         TrackedTip::At(index) => {
             if let Some(found) = candidates.get(index) {
                 let is_head = found.branch == head.branch && is_head_repo(repo, &found.repo, head);
@@ -102,9 +106,9 @@ async fn list_candidates(
             branch: local.to_owned(),
         });
     }
-    let own = configured.len();
+    let own_candidates = configured.len();
     configured.append(&mut others);
-    Ok((configured, own))
+    Ok((configured, own_candidates))
 }
 
 /// Returns true if `place` is the repository of `head`, the head of a pull request to `base`.
@@ -120,13 +124,13 @@ fn is_head_repo(base: &Repo, place: &RepoId, head: &HeadRef) -> bool {
 
 /// Returns the error for commits of the local branch `local` that the remote branch lacks.
 pub(super) fn unpushed_error(local: &str, target: &PushTarget, missing: u64) -> Error {
-    let shown = text::one_line(local);
+    let branch = text::one_line(local);
     let (commits, are, them) = if missing == 1 {
         ("1 commit".to_owned(), "is", "it")
     } else {
         (format!("{missing} commits"), "are", "them")
     };
-    let message = format!("{commits} of '{shown}' {are} not pushed: {target} lacks {them}");
+    let message = format!("{commits} of '{branch}' {are} not pushed: {target} lacks {them}");
     let push = target.command(local, &[]);
     Error::invalid("head", message).with_hint(format!(
         "push first, with --push or by hand: {push}; to leave {them} out, name the pushed branch \
@@ -136,9 +140,9 @@ pub(super) fn unpushed_error(local: &str, target: &PushTarget, missing: u64) -> 
 
 /// Returns the error for a local branch that no known remote has.
 pub(super) fn untracked_error(local: &str, remote: &str) -> Error {
-    let shown = text::one_line(local);
+    let branch = text::one_line(local);
     let push = PushTarget::choose(remote, local, None).command(local, &[]);
-    let message = format!("'{shown}' is not pushed to a remote that this clone knows");
+    let message = format!("'{branch}' is not pushed to a remote that this clone knows");
     Error::invalid("head", message).with_hint(format!(
         "push it first, with --push or by hand: {push}; or name the pushed branch with --head"
     ))

@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_of_fork_record_is_its_account() {
+    fn owner_of_fork_record_is_account_of_record() {
         let owner_of = |path| {
             let mut p = pull();
             p.head_repo = Some(RepoId {
