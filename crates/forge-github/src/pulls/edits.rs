@@ -1,6 +1,8 @@
 //! Opens a pull request from whole-file edits: GitHub creates branch, commit and pull request in
 //! one document, whose mutations run in order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
     Action, Error, Hint, Noun, Op, Param, RepoId, Result,
@@ -65,9 +67,10 @@ fn other_name_hint() -> Hint {
 /// written files.
 pub(super) fn paths_to_check(edits: &[FileEdit]) -> Vec<&str> {
     let mut paths: Vec<&str> = edits.iter().map(|e| e.path.as_str()).collect();
+    let mut known: BTreeSet<&str> = paths.iter().copied().collect();
     let written = edits.iter().filter(|e| e.content.is_some());
     for directory in written.flat_map(FileEdit::directories) {
-        if !paths.contains(&directory) {
+        if known.insert(directory) {
             paths.push(directory);
         }
     }
@@ -116,10 +119,8 @@ pub(super) fn changes(
     })?;
     let (mut additions, mut deletions) = (Vec::new(), Vec::new());
     let paths = paths_to_check(edits);
-    let entry_of = |path: &str| {
-        let at = paths.iter().position(|p| *p == path)?;
-        there.get(at)?.as_ref()
-    };
+    let entries: BTreeMap<&str, &Option<BranchFile>> = paths.into_iter().zip(&there).collect();
+    let entry_of = |path: &str| entries.get(path).copied()?.as_ref();
     FileEdit::check_directories(edits, base, |path| entry_of(path).map(|e| e.mode))?;
     for edit in edits {
         let there = entry_of(&edit.path);

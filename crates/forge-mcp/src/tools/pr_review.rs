@@ -89,14 +89,6 @@ impl Tool for PrReview {
         if args.pending == Some(PendingArg::Discard) {
             return discard(call, &target, &args).await;
         }
-        if args.comments.len() > 100 {
-            return Err(Error::invalid(
-                "comments",
-                format!("{} comments are too many: at most 100", args.comments.len()),
-            )
-            .with_hint("submit several reviews")
-            .into());
-        }
         let verdict = match args.verdict {
             VerdictArg::Approve => Verdict::Approve,
             VerdictArg::RequestChanges => Verdict::RequestChanges,
