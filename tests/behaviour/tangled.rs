@@ -56,6 +56,14 @@ static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
             "reviews::comment_is_not_a_verdict",
             "a review without a verdict is a comment, and listed as one",
         ),
+        (
+            "reviews::a_request_for_changes_needs_a_body",
+            "the first line of the comment is the verdict, so there is a text",
+        ),
+        (
+            "reviews::the_author_cannot_approve",
+            "a verdict is a comment, which everybody may write; the author's does not count",
+        ),
     ];
     [EXCEPTIONS, &more].concat()
 });

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 use forge_core::{
     Action, Error, ErrorKind, Hint, Op, Outcome, Page, PageReq, Param, PrId, Result, Retry,
-    Reviews, Warning, check_expected_head,
+    Reviews, check_expected_head,
     model::{
-        Comment, CommentId, NewReview, NewThread, PendingReview, PrFields, Review, Side, Thread,
-        ThreadFilter, ThreadId, Verdict,
+        Comment, CommentId, NewReview, NewThread, PendingReview, PrFields, PrState, Review, Side,
+        Thread, ThreadFilter, ThreadId, Verdict,
     },
 };
 use serde::Deserialize;
@@ -82,7 +82,11 @@ impl Reviews for GitHub {
                 self.lookup(pr, selections::PENDING_REVIEW).await?.0
             }
         };
-        let late = late_verdict_warning(pr, review.verdict, &before.state);
+        let late = match before.state.as_str() {
+            "MERGED" => review.late_verdict_warning(pr, PrState::Merged),
+            "CLOSED" => review.late_verdict_warning(pr, PrState::Closed),
+            _ => None,
+        };
         let head = before.head_ref_oid.0.clone();
         check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
         let head = head.unwrap_or_default();
@@ -137,17 +141,6 @@ impl Reviews for GitHub {
     async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>> {
         self.set_resolved(thread, resolved).await
     }
-}
-
-/// Returns a warning for a verdict on a pull request that is not open. GitHub records such a verdict.
-fn late_verdict_warning(pr: &PrId, verdict: Verdict, state: &str) -> Option<Warning> {
-    let word = match state {
-        "MERGED" => "merged",
-        "CLOSED" => "closed",
-        _ => return None,
-    };
-    let message = format!("{pr} is {word}: the verdict is recorded, and changes nothing");
-    (verdict != Verdict::Comment).then(|| Warning::new(message))
 }
 
 impl GitHub {

@@ -533,9 +533,6 @@ impl Reviews for Tangled {
         if verdict && !self.settings.verdict_comments {
             return Err(caps::refusal(Capability::ReviewVerdict));
         }
-        if review.verdict == Verdict::RequestChanges && review.body.trim().is_empty() {
-            return Err(Error::invalid("body", "a request for changes needs a text"));
-        }
         if !review.threads.is_empty() {
             return Err(caps::refusal(Capability::ReviewInline));
         }
@@ -566,7 +563,7 @@ impl Reviews for Tangled {
             located.pull.head_id(),
         )?;
         let text = match verdict {
-            true => self.verdict_text(&located, review).await?,
+            true => verdicts::verdict_text(&located.pull, review)?,
             false => review.body.clone(),
         };
         let commented = match is_ticket {
@@ -586,7 +583,7 @@ impl Reviews for Tangled {
             new
         });
         match verdict {
-            true => self.warn_if_not_counted(&located, outcome).await,
+            true => self.warn_if_not_counted(&located, review, outcome).await,
             false => Ok(outcome),
         }
     }

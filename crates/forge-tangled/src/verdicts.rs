@@ -5,14 +5,11 @@
 //! reader knows what was reviewed. The record of the comment names the round as well. A line that
 //! does not match the pull request is ordinary text.
 
-use std::borrow::Cow;
-
 use crate::{
     ShFields, Tangled, comments,
     hints::another_round_hint,
     part_window::PartWindow,
     pulls::{
-        CALLED_MERGED,
         record::{Content, Round, TangledPull},
         status::{Authority, Writers},
         view::LocatedPull,
@@ -22,8 +19,8 @@ use crate::{
     sources::IN_FLIGHT,
 };
 use forge_core::{
-    Action, Arg, AtUri, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result, Warning,
-    model::{NewReview, PrState, PullRequest, Review, ReviewState, Verdict, fold_review},
+    AtUri, Error, ErrorKind, Outcome, Result, Warning,
+    model::{NewReview, PullRequest, Review, ReviewState, Verdict, fold_review},
     text::one_line,
 };
 use futures::{StreamExt as _, stream};
@@ -284,69 +281,55 @@ impl Tangled {
         (all, warnings)
     }
 
-    /// Returns the comment text of a verdict, or refuses a verdict that the viewer may not give.
-    pub(crate) async fn verdict_text(
-        &self,
-        located: &LocatedPull,
-        review: &NewReview,
-    ) -> Result<String> {
-        let pull = &located.pull;
-        let uri = &pull.record.uri;
-        let why = match self.state_of(&located.repository, pull).await? {
-            PrState::Open => None,
-            PrState::Closed => Some((Precondition::Closed, "closed")),
-            PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
-        };
-        if let Some((why, word)) = why {
-            let message = format!("{uri} is {word}; only an open pull request can be reviewed");
-            return Err(Error::precondition(why, message));
-        }
-        let viewer = self.session.viewer().await?;
-        if viewer.identity.did == pull.author() {
-            return Err(Error::precondition(
-                Precondition::Rule,
-                format!(
-                    "you opened {uri}, and authors cannot give a verdict on their own pull requests"
-                ),
-            )
-            .with_hint(
-                Hint::new("ask somebody else for a review, or leave a comment instead")
-                    .with_action(Action::again(&[(
-                        Param::Verdict,
-                        Arg::Set(Cow::Borrowed("comment")),
-                    )])),
-            ));
-        }
-        let line = pull
-            .latest()
-            .and_then(|(number, round)| first_line(review.verdict, number, &named_changes(round)?));
-        match line {
-            Some(line) if review.body.is_empty() => Ok(line),
-            Some(line) => Ok(format!("{line}\n\n{}", review.body)),
-            None => Err(Error::new(
-                ErrorKind::Protocol,
-                format!("the newest round of {uri} has no patch that a verdict could name"),
-            )
-            .with_hint(another_round_hint(uri))),
-        }
-    }
-
-    /// Adds a warning to a verdict that does not count.
+    /// Adds warnings to a verdict that does not count or comes too late. Neither is refused, because
+    /// tangled accepts every comment.
     pub(crate) async fn warn_if_not_counted(
         &self,
         located: &LocatedPull,
+        review: &NewReview,
         mut outcome: Outcome<Review>,
     ) -> Result<Outcome<Review>> {
+        let pull = &located.pull;
+        let uri = &pull.record.uri;
         let viewer = self.session.viewer().await?;
         let writers = self.writers(&located.repository).await;
-        if !writers.may_write(&viewer.identity.did) {
+        if viewer.identity.did == pull.author() {
+            outcome.warnings.push(Warning::new(format!(
+                "this verdict is shown but does not count: you opened {uri}, and an author's own \
+                 verdict is a comment"
+            )));
+        } else if !writers.may_write(&viewer.identity.did) {
             let id = &located.repository.id;
             outcome.warnings.push(Warning::new(format!(
                 "this verdict is shown but does not count: only verdicts of the owner and the \
                  collaborators of {id} count"
             )));
         }
+        // The state is read for the warning alone, so a failure does not matter.
+        let state = self.state_of(&located.repository, pull).await.ok();
+        let late = state.and_then(|state| review.late_verdict_warning(uri, state));
+        outcome.warnings.extend(late);
         Ok(outcome)
+    }
+}
+
+/// Returns the comment text of a verdict.
+///
+/// # Errors
+/// `protocol` if the newest round has no patch that a verdict could name.
+pub(crate) fn verdict_text(pull: &TangledPull, review: &NewReview) -> Result<String> {
+    let line = pull
+        .latest()
+        .and_then(|(number, round)| first_line(review.verdict, number, &named_changes(round)?));
+    match line {
+        Some(line) if review.body.is_empty() => Ok(line),
+        Some(line) => Ok(format!("{line}\n\n{}", review.body)),
+        None => {
+            let uri = &pull.record.uri;
+            let message =
+                format!("the newest round of {uri} has no patch that a verdict could name");
+            Err(Error::new(ErrorKind::Protocol, message).with_hint(another_round_hint(uri)))
+        }
     }
 }
 

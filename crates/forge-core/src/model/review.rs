@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Comment};
-use crate::{Error, PrId, Result, Timestamp, text};
+use super::{Actor, Comment, PrState};
+use crate::{Error, PrId, Result, Timestamp, Warning, text};
 
 /// Verdict of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -332,6 +332,18 @@ impl NewReview {
     pub fn with_pending(mut self, pending: PendingReview) -> Self {
         self.pending = pending;
         self
+    }
+
+    /// Returns a warning for a verdict on a pull request that is not open. Forges record it.
+    #[must_use]
+    pub fn late_verdict_warning(&self, pr: &impl Display, state: PrState) -> Option<Warning> {
+        let word = match state {
+            PrState::Open => return None,
+            PrState::Closed => "closed",
+            PrState::Merged => "merged",
+        };
+        let message = format!("{pr} is {word}: the verdict is recorded, and changes nothing");
+        (self.verdict != Verdict::Comment).then(|| Warning::new(message))
     }
 }
 

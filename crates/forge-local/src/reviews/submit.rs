@@ -51,7 +51,6 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            crate::pulls::require_open(&pull, "only an open pull request can be reviewed")?;
             if by.is(&pull.snapshot.author.login) && review.verdict != Verdict::Comment {
                 let verb = match review.verdict {
                     Verdict::Approve => "approve",
@@ -89,7 +88,13 @@ impl Local {
                 .append(&mut cat, &pull, &by, NewEvent::new(event, snapshot))
                 .await?
             {
-                AppendOutcome::Done(_) => return Ok(Outcome::immediate(submitted)),
+                AppendOutcome::Done(_) => {
+                    let state = pull.snapshot.state;
+                    let late = review.late_verdict_warning(&format_args!("#{number}"), state);
+                    let mut outcome = Outcome::immediate(submitted);
+                    outcome.warnings.extend(late);
+                    return Ok(outcome);
+                }
                 AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }
         }

@@ -29,7 +29,6 @@ mod versions;
 pub(crate) mod view;
 
 pub(crate) use list::PullRow;
-pub(crate) use merge_claim::CALLED_MERGED;
 
 use std::collections::BTreeSet;
 

@@ -26,8 +26,8 @@ pub(super) fn cases(set: &mut Set) {
         review_of_the_expected_head_is_accepted [ReviewVerdict];
         review_head_prefix_is_refused [ReviewVerdict];
         review_has_the_reviewed_commit [ReviewVerdict];
-        review_of_closed_pull_is_refused_or_warned_of [ReviewVerdict, PrClose];
-        review_of_merged_pull_is_refused_or_warned_of [ReviewVerdict, MergeCommit];
+        review_of_closed_pull_is_warned_of [ReviewVerdict, PrClose];
+        review_of_merged_pull_is_warned_of [ReviewVerdict, MergeCommit];
         reviews_are_oldest_first_and_paged [ReviewVerdict];
         review_of_missing_pull_is_not_found [ReviewVerdict];
         dismissed_review_does_not_count [ReviewVerdict, ReviewDismiss];
@@ -214,24 +214,29 @@ async fn review_has_the_reviewed_commit(fx: Fixture) {
     assert_eq!(all(&fx, &pr.id).await[0].commit, pr.head_oid);
 }
 
-async fn review_of_closed_pull_is_refused_or_warned_of(fx: Fixture) {
+async fn review_of_closed_pull_is_warned_of(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.close(&pr, &Default::default()).await.unwrap();
-    review_without_effect(&fx, &pr).await;
+    review_too_late(&fx, &pr, "closed").await;
 }
 
-async fn review_of_merged_pull_is_refused_or_warned_of(fx: Fixture) {
+async fn review_of_merged_pull_is_warned_of(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     fx.author.merge(&pr, &Default::default()).await.unwrap();
-    review_without_effect(&fx, &pr).await;
+    review_too_late(&fx, &pr, "merged").await;
 }
 
-/// Approves a pull request that is no longer open. A forge that takes the review warns of it.
-async fn review_without_effect(fx: &Fixture, pr: &PrId) {
-    match fx.reviewer.submit_review(pr, &approve()).await {
-        Ok(outcome) => assert!(!outcome.warnings.is_empty(), "{outcome:?}"),
-        Err(e) => assert_eq!(e.code(), "precondition_failed", "{e:?}"),
+/// Gives every verdict on a pull request that is no longer open. The forge takes the reviews, with
+/// a warning about each verdict.
+async fn review_too_late(fx: &Fixture, pr: &PrId, state: &str) {
+    for review in [request(), approve()] {
+        let given = fx.reviewer.submit_review(pr, &review).await.unwrap();
+        let wanted = format!("is {state}: the verdict is recorded");
+        let mut warnings = given.warnings.iter();
+        assert!(warnings.any(|w| w.message.contains(&wanted)), "{given:?}");
     }
+    let given = fx.reviewer.submit_review(pr, &remark()).await.unwrap();
+    assert!(given.warnings.is_empty(), "{given:?}");
 }
 
 async fn reviews_are_oldest_first_and_paged(fx: Fixture) {

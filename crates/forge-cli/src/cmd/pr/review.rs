@@ -306,9 +306,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
     match verdict {
         // The verdict may lack a text, because the pending review may contain texts.
         _ if args.with_pending => {}
-        Verdict::RequestChanges if blank => {
-            return Err(blank_body("request-changes"));
-        }
         Verdict::Comment if args.pending && blank && threads.is_empty() => {
             return Err(blank_body("pending"));
         }
