@@ -67,16 +67,13 @@ impl Tangled {
         let located = self.locate(pr).await?;
         self.require_2026(&located.repository, Capability::PrDraft)?;
         let (pull, uri) = (&located.pull, &located.pull.record.uri);
-        let why = match self.state_of(&located.repository, pull).await? {
-            PrState::Open => None,
-            PrState::Closed => Some((Precondition::Closed, "closed")),
-            PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
+        // The state is read for the warning alone, so a failure does not matter.
+        let closed = match self.state_of(&located.repository, pull).await {
+            Ok(PrState::Closed) => Some("closed"),
+            Ok(PrState::Merged) => Some(CALLED_MERGED),
+            Ok(PrState::Open) | Err(_) => None,
         };
-        if let Some((why, word)) = why {
-            let message =
-                format!("{uri} is {word}; only an open pull request can be a draft or ready");
-            return Err(Error::precondition(why, message));
-        }
+        let closed = closed.map(|word| Warning::new(format!("{uri} is {word}: it stays so")));
         let title = match (draft, marker.strip(&pull.title)) {
             (true, None) => marked(marker, &pull.title)?,
             (false, Some(title)) => title.to_owned(),
@@ -103,6 +100,7 @@ impl Tangled {
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);
         outcome.ingestion = told.ingestion;
+        outcome.warnings.extend(closed);
         Ok(outcome)
     }
 }

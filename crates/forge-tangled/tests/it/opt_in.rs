@@ -5,8 +5,8 @@ use std::sync::Arc;
 use forge_core::{
     Action, Client, ErrorKind, Op, PageReq, Param, Policy, PrId, Precondition, PullRequests, Repo,
     model::{
-        CreatePull, EditPull, MergeReq, NewReview, PrFields, PullQuery, Resubmit, Review,
-        ReviewDecision, ReviewState, Verdict,
+        CloseReq, CreatePull, EditPull, MergeReq, NewReview, PrFields, PrState, PullQuery,
+        Resubmit, Review, ReviewDecision, ReviewState, Verdict,
     },
 };
 use forge_tangled::{DraftMarker, TangledSettings};
@@ -82,8 +82,29 @@ async fn draft_is_a_title_marker_removed_by_ready() {
     assert_eq!(page.items.len(), 1);
     alice.set_draft(&made.id, false).await.unwrap();
     bob.merge(&made.id, &MergeReq::default()).await.unwrap();
-    let e = alice.set_draft(&made.id, true).await.unwrap_err();
-    assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Merged));
+    for (draft, wanted) in [(true, "[draft] Add an a"), (false, "Add an a")] {
+        let marked = alice.set_draft(&made.id, draft).await.unwrap();
+        let [warning] = marked.warnings.as_slice() else {
+            panic!("{:?}", marked.warnings);
+        };
+        assert!(warning.message.contains("is merged"), "{warning:?}");
+        assert_eq!(title(&stage, &made.id), wanted);
+    }
+}
+
+#[tokio::test]
+async fn draft_of_closed_pull_is_marked_with_a_warning() {
+    let stage = Stage::new();
+    let alice = handle(&stage, &stage.alice);
+    let pr = stage.open(&alice, "topic").await.id;
+    alice.close(&pr, &CloseReq::default()).await.unwrap();
+    let marked = alice.set_draft(&pr, true).await.unwrap();
+    let [warning] = marked.warnings.as_slice() else {
+        panic!("{:?}", marked.warnings);
+    };
+    assert!(warning.message.contains("is closed"), "{warning:?}");
+    assert!(title(&stage, &pr).starts_with("[draft] "));
+    assert_eq!(marked.value.state, PrState::Closed);
 }
 
 #[tokio::test]
