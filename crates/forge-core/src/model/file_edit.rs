@@ -3,12 +3,15 @@ use std::{
     hash::{BuildHasher, RandomState},
 };
 
-use crate::{Error, Result, text};
+use crate::{Error, Result, Warning, text};
 
 /// Maximum length of a path in bytes. Most systems cannot check out a longer path.
 const MAX_PATH_BYTES: usize = 4095;
 /// Maximum length, in bytes, of the words that a generated branch name takes from the title.
 const MAX_SLUG_LENGTH: usize = 40;
+
+/// Maximum number of unchanged files that a warning names.
+const MAX_NAMED_FILES: usize = 5;
 
 /// The new content of a whole file, or its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -172,18 +175,34 @@ impl FileEdit {
         }
     }
 
-    /// Returns the error for an edit that does not change its file.
-    #[must_use]
-    pub fn changes_nothing(&self, branch: &str) -> Error {
-        Error::invalid(
-            "edits",
-            format!(
-                "'{}' is already the same in '{}', so the edit changes nothing",
-                self.shown(),
-                text::one_line(branch)
-            ),
-        )
-        .with_hint("leave this file out")
+    /// Returns a warning that names the edits which are left out of the commit, because their files
+    /// in `branch` are already the same; `None` if `unchanged` is empty.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `edits`) if no edit is left of all `edits`.
+    pub fn check_unchanged(
+        unchanged: &[&Self],
+        edits: &[Self],
+        branch: &str,
+    ) -> Result<Option<Warning>> {
+        if unchanged.is_empty() {
+            return Ok(None);
+        }
+        let named = unchanged.iter().take(MAX_NAMED_FILES);
+        let mut files: Vec<String> = named.map(|edit| format!("'{}'", edit.shown())).collect();
+        let unnamed = unchanged.len() - files.len();
+        if unnamed > 0 {
+            files.push(format!("{unnamed} more"));
+        }
+        let (files, branch) = (files.join(", "), text::one_line(branch));
+        if unchanged.len() == edits.len() {
+            let message = format!("the edits change nothing in '{branch}': {files}");
+            return Err(Error::invalid("edits", message)
+                .with_hint("pass at least one file with another content"));
+        }
+        Ok(Some(Warning::new(format!(
+            "left out of the commit, because '{branch}' already has the same content: {files}"
+        ))))
     }
 
     /// Refuses an edit if a parent path of the edited file is itself a file in `branch`, unless
@@ -393,6 +412,24 @@ mod tests {
         assert!(e.message().contains("'a/b'"), "{e}");
         check(&[below, FileEdit::delete("a/b")]).unwrap();
         check(&[FileEdit::write("b/c/d", "x")]).unwrap();
+    }
+
+    #[test]
+    fn unchanged_edits_are_named_unless_all_are() {
+        let paths = ["a", "b", "c", "d", "e", "f", "g"];
+        let edits = paths.map(|path| FileEdit::write(path, "x"));
+        let unchanged: Vec<_> = edits.iter().take(6).collect();
+        let none = FileEdit::check_unchanged(&[], &edits, "main").unwrap();
+        assert!(none.is_none());
+        let warning = FileEdit::check_unchanged(&unchanged, &edits, "main").unwrap();
+        let message = warning.unwrap().message;
+        assert!(
+            message.ends_with(": 'a', 'b', 'c', 'd', 'e', 1 more"),
+            "{message}"
+        );
+        let e = FileEdit::check_unchanged(&unchanged, &edits[..6], "main").unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains("'main': 'a', "), "{e}");
     }
 
     #[test]

@@ -134,6 +134,9 @@ impl GitHub {
         };
         let mut outcome = Outcome::immediate(pull);
         outcome.warnings.extend(warning);
+        let edited = plan.edited.as_ref();
+        let left_out = edited.and_then(|edited| edited.left_out.clone());
+        outcome.warnings.extend(left_out);
         if let (Some(below), Some(place)) = (&plan.below, place) {
             self.add_to_stack(below, place, &mut outcome).await;
         }

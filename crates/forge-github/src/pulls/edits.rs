@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
-    Action, Error, Hint, Noun, Op, Param, RepoId, Result,
+    Action, Error, Hint, Noun, Op, Param, RepoId, Result, Warning,
     model::{CreatePull, FileEdit, HeadRef},
 };
 use forge_git::branch_problem;
@@ -37,6 +37,8 @@ pub(super) struct CheckedEdits {
     /// The tip of the base branch.
     tip: String,
     changes: Value,
+    /// Names the edits that change nothing.
+    pub left_out: Option<Warning>,
 }
 
 /// Returns the request with a head branch, named after the title if the request names none. Fails
@@ -117,7 +119,7 @@ pub(super) fn changes(
         )
         .with_hint("check whether the account may read the files of the repository")
     })?;
-    let (mut additions, mut deletions) = (Vec::new(), Vec::new());
+    let (mut additions, mut deletions, mut unchanged) = (Vec::new(), Vec::new(), Vec::new());
     let paths = paths_to_check(edits);
     let entries: BTreeMap<&str, &Option<BranchFile>> = paths.into_iter().zip(&there).collect();
     let entry_of = |path: &str| entries.get(path).copied()?.as_ref();
@@ -130,15 +132,18 @@ pub(super) fn changes(
             Some(content) => {
                 check_mode(edit, mode, there)?;
                 if there.is_some_and(|e| e.oid == blob_id(content)) {
-                    return Err(edit.changes_nothing(base));
+                    unchanged.push(edit);
+                    continue;
                 }
                 let contents = STANDARD.encode(content);
                 additions.push(json!({ "path": edit.path, "contents": contents }));
             }
         }
     }
+    let left_out = FileEdit::check_unchanged(&unchanged, edits, base)?;
     Ok(CheckedEdits {
         tip,
+        left_out,
         changes: json!({ "additions": additions, "deletions": deletions }),
     })
 }

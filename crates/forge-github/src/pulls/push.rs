@@ -63,7 +63,8 @@ impl GitHub {
         };
         let place = format!("branch {branch} of {repo}");
         check_expected_head(&place, Some(&req.expected_head), Some(&tip))?;
-        let edited = edits::changes(&found.rest, &req.edits, &req.branch)?;
+        let mut edited = edits::changes(&found.rest, &req.edits, &req.branch)?;
+        let left_out = edited.left_out.take();
         let (owner, name) = owner_and_name(repo)?;
         let (headline, body) = req.parts();
         let input = json!({
@@ -76,7 +77,11 @@ impl GitHub {
             "fileChanges": edited.into_changes(),
         });
         match self.send_commit(input).await {
-            Ok(oid) => Ok(Outcome::immediate(PushedCommit::new(&req.branch, oid))),
+            Ok(oid) => {
+                let mut outcome = Outcome::immediate(PushedCommit::new(&req.branch, oid));
+                outcome.warnings.extend(left_out);
+                Ok(outcome)
+            }
             Err(error) if error.retry() == Retry::Ambiguous => {
                 Err(self.add_branch_tip(repo, req, &tip, error).await)
             }

@@ -102,10 +102,15 @@ impl Local {
             oid: &base_oid,
         };
         let title = &snapshot.title;
+        let mut left_out = None;
         let head_oid = match (commit, &req.patch) {
             (Some(commit), _) => commit,
             (None, Some(patch)) => self.commit_patch(onto, patch, title, &by).await?,
-            (None, None) if made => self.commit_edits(onto, &req.edits, title, &by).await?,
+            (None, None) if made => {
+                let (commit, unchanged) = self.commit_edits(onto, &req.edits, title, &by).await?;
+                left_out = unchanged;
+                commit
+            }
             (None, None) => head_oid,
         };
         snapshot.head_oid = Some(head_oid.clone());
@@ -144,9 +149,10 @@ impl Local {
             let before = branch.clone().into_iter().collect();
             match self.store.open(&mut cat, pull, &by, event, before).await? {
                 AppendOutcome::Done(pull) => {
-                    return Ok(Outcome::immediate(
-                        self.present(&mut cat, *pull, PrFields::NONE).await?,
-                    ));
+                    let shown = self.present(&mut cat, *pull, PrFields::NONE).await?;
+                    let mut outcome = Outcome::immediate(shown);
+                    outcome.warnings.extend(left_out);
+                    return Ok(outcome);
                 }
                 AppendOutcome::Lost(lost) => attempts.wait_before_retry(lost).await?,
             }

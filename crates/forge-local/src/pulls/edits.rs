@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forge_core::{Error, Result, model::FileEdit, text};
+use forge_core::{Error, Result, Warning, model::FileEdit, text};
 use forge_git::{CatFile, RawCommit, TreeEntry, branch_problem, signature};
 
 use crate::{Local, ident::CommitIdentity, store::branch_ref};
@@ -15,14 +15,15 @@ pub(super) struct CommitTarget<'a> {
 }
 
 impl Local {
-    /// Commits the edits on top of `onto`. Changes no ref.
+    /// Commits the edits on top of `onto`. Changes no ref. Returns the commit, and a warning about
+    /// edits that change nothing.
     pub(super) async fn commit_edits(
         &self,
         onto: CommitTarget<'_>,
         edits: &[FileEdit],
         title: &str,
         by: &CommitIdentity,
-    ) -> Result<String> {
+    ) -> Result<(String, Option<Warning>)> {
         let git = self.git();
         let paths = |written: bool| -> Vec<&str> {
             let chosen = edits.iter().filter(|e| e.content.is_some() == written);
@@ -42,7 +43,7 @@ impl Local {
             let mode = entries.get(&edit.path).map(|e| e.mode);
             modes.push(edit.mode_on(onto.branch, mode)?);
         }
-        let mut changes = BTreeMap::new();
+        let (mut changes, mut unchanged) = (BTreeMap::new(), Vec::new());
         for (edit, mode) in edits.iter().zip(modes) {
             let entry = match (mode, &edit.content) {
                 (Some(mode), Some(content)) => {
@@ -52,10 +53,12 @@ impl Local {
                 _ => None,
             };
             if entry.is_some() && there.get(&edit.path) == entry.as_ref() {
-                return Err(edit.changes_nothing(onto.branch));
+                unchanged.push(edit);
+            } else {
+                changes.insert(edit.path.as_str(), entry);
             }
-            changes.insert(edit.path.as_str(), entry);
         }
+        let left_out = FileEdit::check_unchanged(&unchanged, edits, onto.branch)?;
         let tree = git.make_tree(onto.oid, &changes).await?;
         let between = git.paths_between(onto.oid, &tree).await?;
         if let Some(other) = between.iter().find(|p| !changes.contains_key(p.as_str())) {
@@ -71,9 +74,11 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.user_git()
+        let oid = self
+            .user_git()
             .put_landing_commit(&commit, &by.signing)
-            .await
+            .await?;
+        Ok((oid, left_out))
     }
 
     /// Refuses a branch name that is invalid or already in use.

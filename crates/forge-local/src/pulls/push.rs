@@ -34,7 +34,7 @@ impl Local {
                 branch: &req.branch,
                 oid: &head,
             };
-            let new = self.commit_edits(onto, &req.edits, &message, &by).await?;
+            let (new, left_out) = self.commit_edits(onto, &req.edits, &message, &by).await?;
             let the_move = self.prepare_move(&req.branch, &head, &new, false).await?;
             let brought = the_move.forward().await?;
             let change = RefChange::Update {
@@ -57,6 +57,7 @@ impl Local {
             }
             let late = self.finish_move(the_move).await;
             let mut outcome = Outcome::immediate(PushedCommit::new(&req.branch, new));
+            outcome.warnings.extend(left_out);
             outcome.steps.extend(brought);
             outcome.steps.extend(late.steps);
             outcome.warnings.extend(late.warnings);

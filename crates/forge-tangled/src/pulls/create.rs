@@ -78,6 +78,7 @@ impl Tangled {
                 (&req.assignees, &[]),
             )
             .await?;
+        let mut left_out = None;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
                 let patch = parse_given_patch(patch)?;
@@ -88,9 +89,10 @@ impl Tangled {
                 (patch, None, Some(tip.hash))
             }
             None if !req.edits.is_empty() => {
-                let (patch, base_oid) = self
+                let (patch, base_oid, unchanged) = self
                     .patch_of_edits(&repository, &base, req, &author)
                     .await?;
+                left_out = unchanged;
                 (patch, None, Some(base_oid))
             }
             None => {
@@ -127,6 +129,7 @@ impl Tangled {
             .await?;
         let mut outcome = self.opened(repository, written, &patch).await?;
         outcome.value.base_oid = base_oid;
+        outcome.warnings.extend(left_out);
         if req.description.trim().is_empty() {
             let uri = &outcome.value.node_id;
             let add = Action::op(Op::PrEdit).on(uri).choose(Param::Body);

@@ -10,7 +10,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
-    Error, ErrorKind, Precondition, Result, Timestamp,
+    Error, ErrorKind, Precondition, Result, Timestamp, Warning,
     limits::MAX_REPO_FILE,
     model::{CreatePull, DirectoryEntry, FileContent, FileEdit, PathContent},
     text::one_line,
@@ -110,15 +110,15 @@ fn is_missing_file(error: &Error) -> bool {
 }
 
 impl Tangled {
-    /// Returns the edits as a patch onto `base`, and the tip of `base`. Fails if the knot finds
-    /// that the patch conflicts.
+    /// Returns the edits as a patch onto `base`, the tip of `base`, and a warning about edits that
+    /// change nothing. Fails if the knot finds that the patch conflicts.
     pub(super) async fn patch_of_edits(
         &self,
         repository: &TangledRepository,
         base: &str,
         req: &CreatePull,
         author: &AccountIdentity,
-    ) -> Result<(Patch, String)> {
+    ) -> Result<(Patch, String, Option<Warning>)> {
         let branch = self
             .branch(repository, base)
             .await?
@@ -139,28 +139,23 @@ impl Tangled {
             .buffered(IN_FLIGHT)
             .try_collect()
             .await?;
-        for ((edit, _, mode), there) in wanted.iter().zip(&there) {
-            let same = there.as_ref().is_some_and(|t| {
-                Some(t.mode) == *mode && Some(&t.content) == edit.content.as_ref()
-            });
-            if same {
-                return Err(edit.changes_nothing(base));
-            }
-        }
-        let changes: Vec<Change<'_>> = wanted
+        let all = wanted
             .iter()
             .zip(&there)
             .map(|((edit, _, mode), there)| Change {
                 edit,
                 there: there.as_ref(),
                 mode: *mode,
-            })
-            .collect();
+            });
+        let (unchanged, changes): (Vec<Change<'_>>, Vec<Change<'_>>) =
+            all.partition(Change::is_empty);
+        let unchanged: Vec<&FileEdit> = unchanged.iter().map(|change| change.edit).collect();
+        let left_out = FileEdit::check_unchanged(&unchanged, &req.edits, base)?;
         let raw = print(&changes, req.title.trim(), author, &date).await?;
         let text = String::from_utf8_lossy(&raw).into_owned();
         match self.merge_check(repository, base, &text).await? {
             // A knot that could not check the patch may still be able to apply it.
-            Checked::Clean | Checked::Unknown(_) => Ok((Patch::parse(raw), tip)),
+            Checked::Clean | Checked::Unknown(_) => Ok((Patch::parse(raw), tip, left_out)),
             Checked::Conflicts(files) => {
                 let shown: Vec<_> = files.iter().map(|f| one_line(f).into_owned()).collect();
                 Err(Error::precondition(
@@ -380,6 +375,15 @@ struct Change<'a> {
     edit: &'a FileEdit,
     there: Option<&'a BaseFile>,
     mode: Option<u32>,
+}
+
+impl Change<'_> {
+    /// Returns whether the file already has the content and the mode of the edit.
+    fn is_empty(&self) -> bool {
+        self.there.is_some_and(|there| {
+            Some(there.mode) == self.mode && Some(&there.content) == self.edit.content.as_ref()
+        })
+    }
 }
 
 /// Splits a path into directory and name. The directory of a name at the root is empty.

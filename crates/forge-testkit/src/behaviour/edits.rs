@@ -21,12 +21,14 @@ pub(super) fn cases(set: &mut Set) {
         merged_edits_keep_every_byte [PrCreateEdits];
         edited_executable_file_keeps_its_mode [PrCreateEdits];
         bad_paths_are_refused [PrCreateEdits];
-        unchanged_edits_are_refused [PrCreateEdits];
+        unchanged_edits_alone_are_refused [PrCreateEdits];
+        unchanged_edits_are_left_out_with_a_warning [PrCreateEdits, PrFiles];
         deletion_of_missing_file_is_refused [PrCreateEdits];
         file_and_directory_conflicts_are_refused [PrCreateEdits];
         edits_with_another_source_are_refused [PrCreateEdits];
         edits_on_missing_base_are_refused [PrCreateEdits];
         edits_are_committed_on_a_branch [BranchPush];
+        push_leaves_out_unchanged_edits [BranchPush];
         push_to_a_moved_branch_is_refused [BranchPush];
         push_of_invalid_edits_is_refused [BranchPush];
     ];
@@ -65,6 +67,23 @@ async fn edits_are_committed_on_a_branch(fx: Fixture) {
     assert_eq!(fx.git.show("feature", "README.md"), "# Other\n");
     let gone = fx.git.run(["ls-tree", "feature", "src/lib.rs"]).text();
     assert_eq!(gone, "");
+}
+
+async fn push_leaves_out_unchanged_edits(fx: Fixture) {
+    let head = fx.feature("feature");
+    let same = fx.git.show("feature", "README.md");
+    let edits = vec![
+        FileEdit::write("new.txt", "new\n"),
+        FileEdit::write("README.md", same),
+    ];
+    let req = push("feature", &head, edits);
+    let made = fx.author.push_edits(&req).await.unwrap();
+    let mut warnings = made.warnings.iter();
+    assert!(
+        warnings.any(|w| w.message.contains("'README.md'")),
+        "{made:?}"
+    );
+    assert_eq!(fx.git.show("feature", "new.txt"), "new\n");
 }
 
 async fn push_to_a_moved_branch_is_refused(fx: Fixture) {
@@ -282,17 +301,31 @@ async fn bad_paths_are_refused(fx: Fixture) {
     assert!(said.contains("'a'"), "{said}");
 }
 
-async fn unchanged_edits_are_refused(fx: Fixture) {
+async fn unchanged_edits_alone_are_refused(fx: Fixture) {
     let same = fx.git.show("main", "README.md");
-    let req = of(vec![
-        FileEdit::write("new.txt", "new\n"),
-        FileEdit::write("README.md", same),
-    ]);
+    let req = of(vec![FileEdit::write("README.md", same)]);
     let said = refused_without_changes(&fx, &req, "edits").await;
     assert!(
         said.contains("README.md") && said.contains("main"),
         "{said}"
     );
+}
+
+async fn unchanged_edits_are_left_out_with_a_warning(fx: Fixture) {
+    let same = fx.git.show("main", "README.md");
+    let req = of(vec![
+        FileEdit::write("README.md", same),
+        FileEdit::write("new.txt", "new\n"),
+    ]);
+    let made = fx.author.create_pull(&req).await.unwrap();
+    let mut warnings = made.warnings.iter();
+    assert!(
+        warnings.any(|w| w.message.contains("'README.md'")),
+        "{made:?}"
+    );
+    let files = fx.author.files(&made.value.id, PageReq::first(9)).await;
+    let paths: Vec<_> = files.unwrap().items.into_iter().map(|f| f.path).collect();
+    assert_eq!(paths, ["new.txt"]);
 }
 
 async fn deletion_of_missing_file_is_refused(fx: Fixture) {
