@@ -51,6 +51,27 @@ fn merge_flags_set_subject_body_and_author() {
 }
 
 #[test]
+fn merge_subject_of_several_lines_is_split() {
+    let world = World::with_pull();
+    let merge = [
+        "pr", "merge", "1", "--squash", "-t", "One\nTwo", "-b", "Three.",
+    ];
+    let out = world.forge(&merge).output().success();
+    assert_eq!(world.git.log("main^!", "%s|%b|"), "One|Two\n\nThree.\n|");
+    let text = out.stderr_text();
+    assert!(text.contains("the subject has several lines"), "{text}");
+}
+
+#[test]
+fn blank_merge_subject_counts_as_none() {
+    let world = World::with_pull();
+    world
+        .forge(&["pr", "merge", "1", "--squash", "-t", " "])
+        .ok();
+    assert_eq!(subject(&world), "Title of feature (#1)");
+}
+
+#[test]
 fn default_merge_message_names_pull() {
     let world = World::with_pull();
     world.forge(&["pr", "merge", "1", "--squash"]).ok();

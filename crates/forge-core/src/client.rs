@@ -698,12 +698,16 @@ impl Repo {
 
     /// Merges the pull request.
     pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
-        if let Some(subject) = &req.subject {
-            MergeReq::check_subject(subject)?;
-        }
-        self.client
-            .run(Op::PrMerge, pr, req.needs(), || self.forge().merge(pr, req))
-            .await
+        let mut req = req.clone();
+        let split = req.split_subject();
+        let mut outcome = self
+            .client
+            .run(Op::PrMerge, pr, req.needs(), || {
+                self.forge().merge(pr, &req)
+            })
+            .await?;
+        outcome.warnings.extend(split);
+        Ok(outcome)
     }
 
     /// Cancels a scheduled merge.

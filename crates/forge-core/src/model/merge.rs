@@ -3,7 +3,7 @@ use std::fmt::Display;
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, BaseRules, LocalClone, PullRequest, ReviewState};
-use crate::{Error, PrKey, Precondition, Result, Timestamp};
+use crate::{Error, PrKey, Precondition, Result, Timestamp, Warning};
 
 /// Method of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -144,18 +144,23 @@ pub struct MergeReq {
 }
 
 impl MergeReq {
-    /// Checks a [`Self::subject`] before the pull request is read.
-    ///
-    /// # Errors
-    /// `invalid_input` (field `subject`) for a blank subject, or one with several lines.
-    pub fn check_subject(subject: &str) -> Result<()> {
-        if subject.trim().is_empty() || subject.contains(['\n', '\r']) {
-            return Err(
-                Error::invalid("subject", "the subject is not one line of text")
-                    .with_hint("pass one line, and the rest as the body"),
-            );
-        }
-        Ok(())
+    /// Makes [`Self::subject`] one line, and returns a warning if lines were moved to the body. A
+    /// blank subject counts as none.
+    pub fn split_subject(&mut self) -> Option<Warning> {
+        let subject = self
+            .subject
+            .take()
+            .filter(|subject| !subject.trim().is_empty())?;
+        let Some((line, rest)) = subject.trim().split_once(['\n', '\r']) else {
+            self.subject = Some(subject.trim().to_owned());
+            return None;
+        };
+        self.subject = Some(line.trim_end().to_owned());
+        let body = self.body.take().unwrap_or_default();
+        self.body = Some(format!("{}\n\n{body}", rest.trim()).trim_end().to_owned());
+        Some(Warning::new(
+            "the subject has several lines: all after the first are the beginning of the body",
+        ))
     }
 
     /// Checks that this request may merge `pr`, which is not merged yet.
@@ -300,6 +305,29 @@ mod tests {
     fn pull() -> PullRequest {
         let id = PrId::number(RepoId::local("/r"), 7);
         PullRequest::new(id, "Work", Actor::new("ada"), Timestamp::from_unix(0))
+    }
+
+    #[test]
+    fn subject_of_several_lines_is_split() {
+        for (subject, body, wanted, wanted_body) in [
+            ("A", Some("B"), Some("A"), Some("B")),
+            (" A ", None, Some("A"), None),
+            (" \n", Some("B"), None, Some("B")),
+            ("", None, None, None),
+            ("A\nB", None, Some("A"), Some("B")),
+            ("A\r\n\r\nB\nC\n", Some("D"), Some("A"), Some("B\nC\n\nD")),
+            ("\nA\rB", Some(""), Some("A"), Some("B")),
+        ] {
+            let mut req = MergeReq {
+                subject: Some(subject.to_owned()),
+                body: body.map(str::to_owned),
+                ..MergeReq::default()
+            };
+            let warning = req.split_subject();
+            assert_eq!(warning.is_some(), subject.trim().contains(['\n', '\r']));
+            assert_eq!(req.subject.as_deref(), wanted, "{subject:?}");
+            assert_eq!(req.body.as_deref(), wanted_body, "{subject:?}");
+        }
     }
 
     #[test]

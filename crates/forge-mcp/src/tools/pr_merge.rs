@@ -105,9 +105,6 @@ impl Tool for PrMerge {
         call: &CallContext,
         args: PrMergeInput,
     ) -> Result<ToolOutput<PrMergeOut>, ToolError> {
-        if let Some(subject) = &args.subject {
-            MergeReq::check_subject(subject)?;
-        }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut fields = VERDICT_FIELDS | PrFields::LINKED_ISSUES | PrFields::MERGED_BASE;
         if args.delete_branch {

@@ -213,11 +213,7 @@ pub(super) async fn ask_merge(
             Some("Submit") => return Ok(()),
             Some("Edit commit subject") => {
                 let before = req.subject.clone();
-                let written = edit(ctx, &before.unwrap_or_else(|| subject(pull, method)))?;
-                match MergeReq::check_subject(&written) {
-                    Ok(()) => req.subject = Some(written),
-                    Err(e) => ctx.ui.caution(e.message()),
-                }
+                req.subject = Some(edit(ctx, &before.unwrap_or_else(|| subject(pull, method)))?);
             }
             Some("Edit commit message") => {
                 let before = req.body.clone();
