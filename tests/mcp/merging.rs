@@ -202,6 +202,28 @@ fn auto_merge_disallowed_by_repository_is_refused() {
 }
 
 #[test]
+fn auto_merge_names_conflicts_in_its_question() {
+    let hub = Hub::with_files(1);
+    let other = [("d/0000.txt", Some("other\n"))];
+    hub.double.seed().commit(REPO, "main", &other, "Other");
+    hub.double
+        .seed()
+        .configure(REPO, |repo| repo.allow_auto_merge = true);
+    let mut wire = hub.server(&["--write"]);
+    let merge = |auto: bool| json!({"repo": REPO, "number": 1, "method": "merge", "auto": auto});
+    wire.call("pr_view", json!({"repo": REPO, "number": 1}))
+        .ok();
+    wire.call("pr_merge", merge(false))
+        .fails("precondition_failed")
+        .says("it has conflicts with main");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    let queued = wire.call("pr_merge", merge(true)).ok();
+    assert_eq!(queued.data()["queued"], true);
+    let asked = &wire.asked[0];
+    assert!(asked.contains("no_conflicts"), "{asked}");
+}
+
+#[test]
 fn merge_of_closed_pull_sends_no_write() {
     // C-000-13: a closed pull request is refused.
     let hub = Hub::with_files(1);

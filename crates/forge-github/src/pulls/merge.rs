@@ -321,8 +321,13 @@ fn ensure_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
 fn select_mode(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
         // In a repository with a queue, GitHub reports BLOCKED even for pull requests that the
-        // queue accepts. That state is therefore not checked.
-        check_ready(pr, pull)?;
+        // queue accepts. That state is therefore not checked. An automatic merge waits until
+        // conflicts are solved.
+        if req.auto {
+            refuse_draft(pr, pull)?;
+        } else {
+            check_ready(pr, pull)?;
+        }
         return Ok(MergeMode::Queue);
     }
     // GitHub refuses auto-merge if an immediate merge is possible.
@@ -412,17 +417,22 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
     }
 }
 
+fn refuse_draft(pr: &PrId, pull: &wire::Pull) -> Result<()> {
+    if !pull.is_draft {
+        return Ok(());
+    }
+    let ready = Action::op(Op::PrSetDraft)
+        .on(&pr.key)
+        .with(Param::Draft, "false");
+    Err(
+        Error::precondition(Precondition::Draft, format!("{pr} is a draft"))
+            .with_hint(Hint::new("make it ready for review first").with_action(ready)),
+    )
+}
+
 /// Refuses drafts and conflicts.
 fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
-    if pull.is_draft {
-        let ready = Action::op(Op::PrSetDraft)
-            .on(&pr.key)
-            .with(Param::Draft, "false");
-        return Err(
-            Error::precondition(Precondition::Draft, format!("{pr} is a draft"))
-                .with_hint(Hint::new("make it ready for review first").with_action(ready)),
-        );
-    }
+    refuse_draft(pr, pull)?;
     if pull.mergeable.as_deref() == Some("CONFLICTING") {
         return Err(Error::precondition(
             Precondition::Conflicts(vec![]),

@@ -332,6 +332,32 @@ async fn merge_refused_by_queue_becomes_auto_merge() {
     script.sent();
 }
 
+#[tokio::test]
+async fn auto_merge_with_conflicts_is_left_to_the_queue() {
+    let queue = || {
+        let conflicts = json!({
+            "isMergeQueueEnabled": true, "mergeable": "CONFLICTING", "mergeStateStatus": "DIRTY",
+        });
+        data("MergePrepare", ready(conflicts))
+    };
+    let script = Script::play(vec![
+        queue(),
+        queue(),
+        data(
+            "enqueuePullRequest",
+            json!({ "merge": { "mergeQueueEntry": { "position": 3, "pullRequest": changed(7, json!({})) } } }),
+        ),
+    ])
+    .await;
+    let mut req = MergeReq::default();
+    let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
+    assert!(e.message().contains("conflicts with main"), "{e}");
+    req.auto = true;
+    let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
+    assert!(made.queued);
+    script.sent();
+}
+
 fn progress(status: u16, body: Value) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_json(body)
 }

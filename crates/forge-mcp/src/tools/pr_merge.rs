@@ -575,7 +575,7 @@ pub(super) fn conflicting(pull: &PullRequest) -> Error {
     }
 }
 
-/// Refuses a draft, a merge with conflicts, and a merge that does not meet the caller's conditions
+/// Refuses a draft, an immediate merge with conflicts, and a merge that does not meet the caller's conditions
 /// (`require_checks`, `require_approval`). Called before the user is asked.
 fn check(
     target: &PullTarget,
@@ -596,7 +596,8 @@ fn check(
                 ),
         );
     }
-    if is_unmet(Rule::NoConflicts) {
+    // A scheduled merge waits until the conflicts are solved. The question names them.
+    if is_unmet(Rule::NoConflicts) && !args.auto {
         return Err(conflicting(pull));
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
