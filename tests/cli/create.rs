@@ -76,6 +76,33 @@ fn head_defaults_to_the_current_branch() {
 }
 
 #[test]
+fn empty_body_file_is_an_empty_text_with_a_caution() {
+    let world = World::with_pull();
+    world.feature("new");
+    let empty = world.scratch.write("empty.md", " \n");
+    let empty = empty.to_str().unwrap();
+    for args in [
+        ["pr", "create", "-H", "new", "-t", "T", "-F", empty].as_slice(),
+        &["pr", "merge", "2", "--squash", "-F", empty],
+        &["pr", "revert", "2", "-F", empty],
+        &["issue", "create", "-t", "T", "-F", empty],
+    ] {
+        let out = world.forge(args).output().success();
+        let text = out.stderr_text();
+        assert!(text.contains("the text is empty: body file '"), "{text}");
+    }
+    // An edit would delete the text that is there.
+    for args in [
+        ["pr", "edit", "1", "-F", empty].as_slice(),
+        &["issue", "edit", "1", "-F", empty],
+    ] {
+        let out = world.forge(args).output().exits(1);
+        let text = out.stderr_text();
+        assert!(text.contains("empty.md' is empty"), "{text}");
+    }
+}
+
+#[test]
 fn fill_flag_uses_subject_and_body_of_one_commit() {
     let world = World::new();
     world.git.commit(

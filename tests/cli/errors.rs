@@ -45,8 +45,6 @@ fn bad_arguments_of_create_are_refused() {
     world.feature("new");
     let main = world.git.oid("main").unwrap();
     world.git.set_branch("same", &main);
-    let empty = world.scratch.write("empty.md", "");
-    let empty = empty.to_str().unwrap();
     let long = "x".repeat(257);
     let huge = world.scratch.write("huge.md", "x".repeat(65_537));
     let text = error_table(
@@ -89,7 +87,6 @@ fn bad_arguments_of_create_are_refused() {
                 "-F",
                 "no-such-file.md",
             ],
-            &["pr", "create", "-H", "new", "-t", "T", "-F", empty],
             &[
                 "pr", "create", "-H", "new", "-t", "T", "-b", "", "-B", "nowhere",
             ],

@@ -101,13 +101,14 @@ struct IssueDraft {
 
 impl IssueDraft {
     /// Returns the draft of `--recover`, overridden by flags.
-    fn read(args: &IssueCreateArgs, repo: &Repo) -> Result<Self> {
+    fn read(ctx: &Ctx, args: &IssueCreateArgs, repo: &Repo) -> Result<Self> {
         let mut draft: Self = match &args.recover {
             Some(path) => draft::load(path, COMMAND)?,
             None => Self::default(),
         };
         draft.title = args.title.clone().unwrap_or(draft.title);
-        draft.body = body::read(&args.body, repo)?.unwrap_or(draft.body);
+        let (body, file) = (args.body.body.as_deref(), args.body.body_file.as_deref());
+        draft.body = body::read_new(ctx, body, file, repo)?.unwrap_or(draft.body);
         for (list, flag) in [
             (&mut draft.assignees, &args.assignee),
             (&mut draft.labels, &args.label),
@@ -181,7 +182,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
     if let Some(name) = template {
         templates::check_work_tree(ctx, &repo, name).await?;
     }
-    let mut draft = IssueDraft::read(args, &repo)?;
+    let mut draft = IssueDraft::read(ctx, args, &repo)?;
     if args.web {
         let form = with_draft(NewIssue::default(), &draft);
         let page = WebPage::NewIssue {

@@ -7,16 +7,44 @@ use forge_core::{Error, Repo, Result};
 
 use crate::{
     args::output::BodyArgs,
+    ctx::Ctx,
     ui::{editor, prompt},
 };
 
-/// Returns the text of `--body` or `--body-file`; `None` when neither is given.
+/// Returns the text of `--body` or `--body-file`; `None` when neither is given. For a text that
+/// replaces another one or must not be empty.
 ///
 /// # Errors
 ///
 /// `invalid_input` if a file is empty, not UTF-8, or longer than the forge accepts.
 pub(crate) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
-    read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
+    let (body, file) = (args.body.as_deref(), args.body_file.as_deref());
+    let text = read_parts(body, file, repo)?;
+    if let Some(source) = empty_source(body, file, text.as_deref()) {
+        return Err(Error::invalid("body", format!("{source} is empty"))
+            .with_hint("write something into it, or pass --body \"\" for an empty text"));
+    }
+    Ok(text)
+}
+
+/// Like [`read`], for a new text: an empty file is an empty text, with a caution.
+pub(crate) fn read_new(
+    ctx: &Ctx,
+    body: Option<&str>,
+    file: Option<&str>,
+    repo: &Repo,
+) -> Result<Option<String>> {
+    let text = read_parts(body, file, repo)?;
+    if let Some(source) = empty_source(body, file, text.as_deref()) {
+        ctx.ui.caution(&format!("the text is empty: {source} is"));
+    }
+    Ok(text)
+}
+
+/// Returns the name of the file if the text was read from one and is blank.
+fn empty_source(body: Option<&str>, file: Option<&str>, text: Option<&str>) -> Option<String> {
+    let file = file.filter(|_| body.is_none())?;
+    text?.trim().is_empty().then(|| source_name(file))
 }
 
 /// Asks whether to edit the description `text` in the editor. If the editor fails, `text` does not
@@ -32,12 +60,14 @@ pub(crate) fn ask(program: Option<&str>, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Like [`read`], with the flags as separate arguments.
-pub(super) fn read_parts(
-    body: Option<&str>,
-    file: Option<&str>,
-    repo: &Repo,
-) -> Result<Option<String>> {
+fn source_name(path: &str) -> String {
+    match path {
+        "-" => "standard input".to_owned(),
+        path => format!("body file '{path}'"),
+    }
+}
+
+fn read_parts(body: Option<&str>, file: Option<&str>, repo: &Repo) -> Result<Option<String>> {
     let max = repo.limits().body_max;
     match (body, file) {
         (Some(body), _) => Ok(Some(body.to_owned())),
@@ -48,16 +78,11 @@ pub(super) fn read_parts(
 
 /// Reads at most `max` characters from a file, or from standard input if `path` is `-`.
 pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
-    let (name, bytes) = if path == "-" {
-        (
-            "standard input".to_owned(),
-            read_capped(stdin().lock(), max),
-        )
+    let name = source_name(path);
+    let bytes = if path == "-" {
+        read_capped(stdin().lock(), max)
     } else {
-        (
-            format!("body file '{path}'"),
-            File::open(path).and_then(|f| read_capped(f, max)),
-        )
+        File::open(path).and_then(|f| read_capped(f, max))
     };
     let bytes = bytes.map_err(|e| {
         Error::invalid("body", format!("{name} cannot be read: {e}"))
@@ -69,10 +94,6 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
         Error::invalid("body", format!("{name} is not UTF-8 (byte {at})"))
             .with_hint("convert it to UTF-8 first")
     })?;
-    if text.trim().is_empty() {
-        return Err(Error::invalid("body", format!("{name} is empty"))
-            .with_hint("write something into it, or pass --body \"\" for an empty text"));
-    }
     let length = text.chars().count();
     if length > max {
         return Err(Error::invalid(

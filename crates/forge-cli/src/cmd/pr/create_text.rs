@@ -95,7 +95,8 @@ pub(super) async fn write(
     head: &HeadRef,
 ) -> Result<Option<PullText>> {
     let mut title = args.title.clone();
-    let mut text = body::read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)?;
+    let (body, file) = (args.body.as_deref(), args.body_file.as_deref());
+    let mut text = body::read_new(ctx, body, file, repo)?;
     let how = fill_of(args);
     if let Some(how) = how {
         let (filled_title, filled_body) =

@@ -147,7 +147,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     req.method = method;
     req.expected_head = args.match_head_commit;
     req.subject = non_empty(args.subject.as_ref());
-    req.body = body::read(&args.body, &selected.repo)?;
+    let (body, file) = (args.body.body.as_deref(), args.body.body_file.as_deref());
+    req.body = body::read_new(ctx, body, file, &selected.repo)?;
     req.author_email = non_empty(args.author_email.as_ref());
     req.delete_branch = args.delete_branch || config.merge_delete_branch();
     req.auto = args.auto;

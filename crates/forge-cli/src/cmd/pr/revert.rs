@@ -54,7 +54,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &RevertArgs) -> Result<Exi
     .await?;
     let mut req = RevertPull::default();
     req.title = non_empty(args.title.as_ref());
-    req.body = body::read(&args.body, &selected.repo)?;
+    let (body, file) = (args.body.body.as_deref(), args.body.body_file.as_deref());
+    req.body = body::read_new(ctx, body, file, &selected.repo)?;
     req.draft = args.draft;
     let outcome = selected.repo.revert(&selected.id, &req).await?;
     let opened = ctx.ui.outcome(outcome)?;
