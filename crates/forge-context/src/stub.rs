@@ -83,7 +83,7 @@ pub(crate) fn capabilities_without(lacking: &[Capability]) -> &'static Capabilit
         limits: Limits {
             title_max: 256,
             body_max: 65_536,
-            labels_max: 100,
+            labels_max: Some(100),
             page_max: 100,
         },
     }))

@@ -21,8 +21,8 @@ pub struct Limits {
     pub title_max: usize,
     /// Maximum length of a description or comment, in characters.
     pub body_max: usize,
-    /// Maximum number of labels on one pull request.
-    pub labels_max: usize,
+    /// Maximum number of labels on one pull request, if the forge has one.
+    pub labels_max: Option<usize>,
     /// Maximum number of pull requests in one page of a list.
     pub page_max: usize,
 }
@@ -86,10 +86,9 @@ impl Limits {
     /// # Errors
     /// `invalid_input` (field `labels`).
     pub fn check_label_count(&self, count: usize) -> Result<()> {
-        let most = self.labels_max;
-        if count <= most {
+        let Some(most) = self.labels_max.filter(|most| count > *most) else {
             return Ok(());
-        }
+        };
         let message = format!("{count} labels are too many: the maximum is {most}");
         Err(Error::invalid("labels", message).with_hint("name fewer labels"))
     }
@@ -157,7 +156,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         title_max: 5,
         body_max: 7,
-        labels_max: 2,
+        labels_max: Some(2),
         page_max: 1,
     };
 

@@ -58,7 +58,7 @@ static RANGE_DIFF: Hint = Hint::new("compare two heads of the branch with `git r
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
-    labels_max: 100,
+    labels_max: Some(100),
     page_max: 100,
 };
 

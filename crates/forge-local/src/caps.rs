@@ -13,7 +13,7 @@ use crate::Local;
 pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
-    labels_max: 100,
+    labels_max: Some(100),
     page_max: 100,
 };
 

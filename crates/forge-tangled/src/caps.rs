@@ -389,12 +389,12 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
     ]
 }
 
-/// Limits that forge sets itself, because tangled limits neither titles nor bodies. They keep a
-/// record far below the million bytes that a PDS (account server) accepts.
+/// Tangled limits neither titles nor bodies nor labels. A PDS (account server) accepts a record of a
+/// million bytes, so no longer text can be written.
 pub(crate) const LIMITS: Limits = Limits {
-    title_max: 256,
-    body_max: 65_536,
-    labels_max: 100,
+    title_max: 1_000_000,
+    body_max: 1_000_000,
+    labels_max: None,
     page_max: 100,
 };
 

@@ -77,10 +77,13 @@ fn details(out: &mut String, backend: &Backend) {
         }
     }
     let limits = backend.capabilities().limits;
+    let labels = limits.labels_max;
+    let labels = labels.map_or_else(String::new, |max| {
+        format!("{max} labels on a pull request, ")
+    });
     out.push_str(&format!(
-        "\nLimits: a title of {} characters, a text of {} characters, {} labels on a pull request, \
-         pages of {}.\n",
-        limits.title_max, limits.body_max, limits.labels_max, limits.page_max
+        "\nLimits: a title of {} characters, a text of {} characters, {labels}pages of {}.\n",
+        limits.title_max, limits.body_max, limits.page_max
     ));
 }
 

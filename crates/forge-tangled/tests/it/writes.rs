@@ -16,6 +16,19 @@ const APPLY: &str = "com.atproto.repo.applyWrites";
 const PULL: &str = "sh.tangled.repo.pull";
 
 #[tokio::test]
+async fn long_title_and_text_are_written() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let mut req = CreatePull::new("topic", "t".repeat(257));
+    req.description = "d".repeat(65_537);
+    let made = repo.create_pull(&req).await.unwrap().value;
+    assert_eq!((made.title.len(), made.description.len()), (257, 65_537));
+    let comment = repo.comment(&made.id, &"c".repeat(65_537), None).await;
+    assert_eq!(comment.unwrap().value.body.len(), 65_537);
+}
+
+#[tokio::test]
 async fn create_takes_a_blob_and_a_single_write() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);

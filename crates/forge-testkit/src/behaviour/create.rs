@@ -147,7 +147,7 @@ async fn unknown_label_suggests_a_similar_name(fx: Fixture) {
 }
 
 async fn too_many_labels_are_refused(fx: Fixture) {
-    let max = fx.author.limits().labels_max;
+    let max = fx.author.limits().labels_max.unwrap_or(100);
     fx.define(&["bug"]).await;
     fx.feature("feature");
     let mut req = CreatePull::new("feature", "Labelled");
@@ -178,7 +178,8 @@ async fn title_over_the_limit_is_refused(fx: Fixture) {
         "title",
     );
     assert!(e.message().contains(&max.to_string()), "{e}");
-    let fits = "é".repeat(max);
+    // A forge may limit the record instead of the title.
+    let fits = "é".repeat(max.min(1000));
     let pr = fx
         .author
         .create_pull(&CreatePull::new("feature", fits.clone()))
