@@ -26,6 +26,7 @@ use crate::{
     knot::no_branch,
     knot_records::check_fields_kept,
     pulls::{
+        other_twin_warning,
         record::{Content, Round, TangledPull},
         state::merged,
         view::LocatedPull,
@@ -120,7 +121,9 @@ impl Tangled {
             let named = p.source.as_deref().unwrap_or(repository.target());
             p.head == *head && named == source.target()
         };
-        if let Some(twin) = open.iter().find(from_there) {
+        let is_own = |p: &&&TangledPull| editor(&p.record, names) == Some(viewer);
+        let (own, other_twins): (Vec<_>, Vec<_>) = open.iter().filter(from_there).partition(is_own);
+        if let Some(twin) = own.first() {
             let uri = twin.record.uri.clone();
             return Err(Error::new(
                 ErrorKind::AlreadyExists {
@@ -135,6 +138,8 @@ impl Tangled {
         });
         let is_new = begun.is_none();
         let mut warnings = vec![experimental()];
+        let other_twin = other_twins.first();
+        warnings.extend(other_twin.map(|twin| other_twin_warning(&twin.record.uri)));
         let uri = match begun {
             Some(begun) => {
                 let uri = begun.record.uri.clone();

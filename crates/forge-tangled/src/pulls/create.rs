@@ -78,7 +78,7 @@ impl Tangled {
                 (&req.assignees, &[]),
             )
             .await?;
-        let mut left_out = None;
+        let (mut left_out, mut twin) = (None, None);
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => {
                 let patch = parse_given_patch(patch)?;
@@ -107,7 +107,8 @@ impl Tangled {
                     )
                     .await?;
                 let source = fork.as_deref().unwrap_or(&repository).target();
-                self.reject_open_twin(&repository, &base, &req.head.branch, source)
+                twin = self
+                    .check_open_twin(&repository, &base, &req.head.branch, source)
                     .await?;
                 let source = json!({
                     (self.fields().source_branch.to_string()): req.head.branch,
@@ -130,6 +131,7 @@ impl Tangled {
         let mut outcome = self.opened(repository, written, &patch).await?;
         outcome.value.base_oid = base_oid;
         outcome.warnings.extend(left_out);
+        outcome.warnings.extend(twin);
         if req.description.trim().is_empty() {
             let uri = &outcome.value.node_id;
             let add = Action::op(Op::PrEdit).on(uri).choose(Param::Body);
@@ -328,64 +330,59 @@ impl Tangled {
         }
     }
 
-    /// Fails if there is already an open pull request with these branches.
+    /// Fails if the viewer has an open pull request with these branches. Returns a warning about that
+    /// of another account, because tangled accepts a second one.
     ///
     /// `source` is the repository of the head branch.
-    async fn reject_open_twin(
+    async fn check_open_twin(
         &self,
         repository: &TangledRepository,
         base: &str,
         head: &str,
         source: &str,
-    ) -> Result<()> {
+    ) -> Result<Option<Warning>> {
+        let mine = self
+            .find_own_open_pull(repository, base, head, source)
+            .await?;
+        if let Some(uri) = mine {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists {
+                    existing: Some(uri.clone()),
+                },
+                format!(
+                    "there is an open pull request from '{}' to '{}' already: {uri}",
+                    one_line(head),
+                    one_line(base)
+                ),
+            )
+            .with_hint(resubmit_or_close(&uri)));
+        }
+        // Nobody else opens a pull request from a branch of the viewer's fork.
+        if source != repository.target() {
+            return Ok(None);
+        }
         let mut query = PullQuery::default();
         query.state = StateFilter::Open;
         query.base = Some(base.to_owned());
         query.head = Some(head.to_owned());
         query.fields = PrFields::ROW;
-        let mine = self
-            .find_own_open_pull(repository, base, head, source)
-            .await?;
-        let indexed = match mine {
-            Some(uri) => Some((uri.clone(), uri)),
-            // Nobody else opens a pull request from a branch of the viewer's fork.
-            None if source != repository.target() => None,
-            None => {
-                let claims = HeadClaims::new(self.writers(repository).await, None);
-                let first = PageReq::first(MAX_CANDIDATES);
-                let page = self
-                    .list_claimed_pulls(&repository.id, &query, first, Some(Arc::new(claims)))
-                    .await;
-                let rows = page.map(|page| page.items).unwrap_or_default();
-                self.open_one_of(rows, source).await?
-            }
-        };
-        match indexed {
-            None => Ok(()),
-            Some((url, uri)) => Err(Error::new(
-                ErrorKind::AlreadyExists {
-                    existing: Some(url.clone()),
-                },
-                format!(
-                    "there is an open pull request from '{}' to '{}' already: {url}",
-                    one_line(head),
-                    one_line(base)
-                ),
-            )
-            .with_hint(resubmit_or_close(&uri))),
-        }
+        let claims = HeadClaims::new(self.writers(repository).await, None);
+        let first = PageReq::first(MAX_CANDIDATES);
+        let page = self
+            .list_claimed_pulls(&repository.id, &query, first, Some(Arc::new(claims)))
+            .await;
+        let rows = page.map(|page| page.items).unwrap_or_default();
+        // The rows are read for the warning alone, so a failure does not matter.
+        let other = self.open_one_of(rows, source).await.unwrap_or_default();
+        Ok(other.map(|uri| other_twin_warning(&uri)))
     }
 
-    /// Returns the web page and the at-uri of the first row that is really open.
+    /// Returns the at-uri of the first row that is really open.
     ///
     /// The rows come from tangled's index, which may not know yet that a pull request is closed.
     /// The viewer's own rows are skipped, because the viewer's pull requests were checked before
     /// this call.
-    async fn open_one_of(
-        &self,
-        rows: Vec<PullRequest>,
-        source: &str,
-    ) -> Result<Option<(String, String)>> {
+    async fn open_one_of(&self, rows: Vec<PullRequest>, source: &str) -> Result<Option<String>> {
         let viewer = self.session.viewer().await?;
         let viewer = viewer.identity.did.as_str();
         for row in rows {
@@ -396,7 +393,7 @@ impl Tangled {
                 && is_of(&located.repository, &located.pull, source)
                 && self.state_of(&located.repository, &located.pull).await? == PrState::Open
             {
-                return Ok(Some((row.url, located.pull.record.uri)));
+                return Ok(Some(located.pull.record.uri));
             }
         }
         Ok(None)
@@ -502,6 +499,14 @@ impl Tangled {
         }
         Ok(None)
     }
+}
+
+/// Returns the warning about an open pull request of another account with the same branches.
+pub(crate) fn other_twin_warning(uri: &str) -> Warning {
+    Warning::new(format!(
+        "another account has an open pull request of these branches already: {}",
+        one_line(uri)
+    ))
 }
 
 /// Returns the hint for an open pull request that has the same changes already.

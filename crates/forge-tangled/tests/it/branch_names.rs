@@ -118,10 +118,14 @@ async fn record_of_stranger_blocks_no_new_pull() {
     let own = stage.handle(&stage.bob);
     let own = own.create_pull(&CreatePull::new("topic", "Own")).await;
     own.unwrap();
-    // A pull request of an account that may push still prevents a second one.
+    // A pull request of another account that may push is named in a warning.
     let again = stage.handle(&stage.alice);
-    let again = again.create_pull(&CreatePull::new("topic", "Twice")).await;
-    assert_eq!(again.unwrap_err().code(), "already_exists");
+    let second = again.create_pull(&CreatePull::new("topic", "Twice")).await;
+    let warnings = second.unwrap().warnings;
+    let mut warnings = warnings.iter();
+    assert!(warnings.any(|w| w.message.contains("another account")));
+    let third = again.create_pull(&CreatePull::new("topic", "Thrice")).await;
+    assert_eq!(third.unwrap_err().code(), "already_exists");
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Repo, RepoId, Result,
-    Retry,
+    Action, Capability, Error, ErrorKind, ForgeKind, Hint, Op, PageReq, Precondition, Repo, RepoId,
+    Result, Retry,
     model::{HeadRef, PrFields, PullQuery, StateFilter},
     text,
 };
@@ -457,9 +457,19 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
         Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
         Err(e) => return Err(e),
     };
-    let Some(twin) = open.into_iter().find(|pull| pull.base_branch == base) else {
+    let mut twins = open.into_iter().filter(|pull| pull.base_branch == base);
+    let Some(mut twin) = twins.next() else {
         return Ok(());
     };
+    // Tangled accepts a second one from another account, and its backend warns of it.
+    if repo.id().kind == ForgeKind::TANGLED {
+        let viewer = repo.viewer().await?;
+        let mut twins = std::iter::once(twin).chain(twins);
+        let Some(own) = twins.find(|pull| pull.author.login == viewer.login) else {
+            return Ok(());
+        };
+        twin = own;
+    }
     let base = text::one_line(base);
     let url = text::one_line(&twin.url).into_owned();
     let message = format!("a pull request for '{branch}' into '{base}' is open already: {url}");
@@ -633,7 +643,7 @@ fn recovery(why: &str, is_withheld: bool, target: &PushTarget, branch: &str) -> 
 
 #[cfg(test)]
 mod tests {
-    use forge_core::{ForgeKind, RepoPath};
+    use forge_core::RepoPath;
 
     use super::*;
 
