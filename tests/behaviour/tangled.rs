@@ -58,7 +58,6 @@ static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
             "a review without a verdict is a comment, and listed as one",
         ),
         ("state::draft_of_closed_pull_is_refused", MARKER),
-        ("state::draft_of_merged_pull_is_refused", MARKER),
         (
             "reviews::a_request_for_changes_needs_a_body",
             "the first line of the comment is the verdict, so there is a text",

@@ -269,6 +269,22 @@ async fn verdicts_of_owner_and_collaborators_count() {
 }
 
 #[tokio::test]
+async fn verdict_on_merged_pull_is_warned_of() {
+    let stage = Stage::new();
+    let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
+    let pr = stage.open(&alice, "topic").await.id;
+    alice.merge(&pr, &MergeReq::default()).await.unwrap();
+    for verdict in [Verdict::Approve, Verdict::RequestChanges] {
+        let review = NewReview::new(verdict, "Fine.");
+        let given = bob.submit_review(&pr, &review).await.unwrap();
+        let [warning] = given.warnings.as_slice() else {
+            panic!("{:?}", given.warnings);
+        };
+        assert!(warning.message.contains("is merged: "), "{warning:?}");
+    }
+}
+
+#[tokio::test]
 async fn verdict_without_a_text_is_its_line() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
