@@ -322,10 +322,11 @@ fn write_to_ambiguous_branch_is_refused_unlike_gh() {
 fn handling_of_empty_files_and_refused_tokens_differs() {
     let world = World::new();
     world.push("topic");
-    codes(&world, "pr create -t T -F -", 1, 0);
-    listed("An empty body file is an error");
+    world.command(Tool::Gh, "pr create -t T -b B").ok();
+    codes(&world, "pr edit 1 -F -", 1, 0);
+    listed("An empty body file is an error where it would replace a text");
     codes(&world, "pr list -R ''", 1, 0);
-    listed("and so are an empty `-R`, `--match-head-commit` and name of a pull request");
+    listed("An empty `-R`, `--match-head-commit` and name of a pull request are errors");
     let code = |tool| {
         world
             .command_as(tool, "gho_0canary0nobody", "pr list")

@@ -46,8 +46,9 @@ differences are intended.
   (`view`, `diff`, `checks`, `checkout`, `watch`, `context`), and a warning names the other one.
   Commands that change a pull request refuse, and list both: a comment or a merge on the wrong one
   could not be undone.
-- An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
-  request, which gh treats as absent: an empty variable would lift a guard, or select another one.
+- An empty `-R`, `--match-head-commit` and name of a pull request are errors, which gh treats as
+  absent: an empty variable would lift a guard, or select another one. An empty body file is an
+  error where it would replace a text or be a comment, and elsewhere an empty text with a caution.
 - If the branch to which git pushes has no pull request, the one of the upstream branch
   (`branch.NAME.merge`) counts, as after `pr checkout --branch`. It does not if others use that
   branch: a default branch, or the base of a pull request. gh finds none. `-d` deletes such a branch.
