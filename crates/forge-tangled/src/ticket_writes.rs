@@ -117,12 +117,13 @@ impl Tangled {
             .iter()
             .filter(|p| p.base == base && is_open(p))
             .collect();
-        let from_there = |p: &&&TangledPull| {
+        let from_there = |p: &&TangledPull| {
             let named = p.source.as_deref().unwrap_or(repository.target());
             p.head == *head && named == source.target()
         };
-        let is_own = |p: &&&TangledPull| editor(&p.record, names) == Some(viewer);
-        let (own, other_twins): (Vec<_>, Vec<_>) = open.iter().filter(from_there).partition(is_own);
+        let is_own = |p: &&TangledPull| editor(&p.record, names) == Some(viewer);
+        let (own, other_twins): (Vec<&TangledPull>, Vec<&TangledPull>) =
+            open.iter().copied().filter(from_there).partition(is_own);
         if let Some(twin) = own.first() {
             let uri = twin.record.uri.clone();
             return Err(Error::new(
