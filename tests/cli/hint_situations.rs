@@ -220,14 +220,6 @@ pub fn in_a_repository() -> Vec<Situation<World>> {
             Shows("1", "state", "OPEN"),
         ),
         situation(
-            "review_of_closed",
-            |w| changed(w, &["pr", "close", "1"]),
-            "pr review 1 --approve",
-            ("pr_review", r#"{"number":1,"verdict":"approve"}"#),
-            &[],
-            Shows("1", "state", "OPEN"),
-        ),
-        situation(
             "merge_on_top_of_open",
             stacked,
             "pr merge 2 --rebase",

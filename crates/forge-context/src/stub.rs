@@ -85,6 +85,7 @@ pub(crate) fn capabilities_without(lacking: &[Capability]) -> &'static Capabilit
             body_max: 65_536,
             labels_max: Some(100),
             page_max: 100,
+            has_pull_per_account: false,
         },
     }))
 }

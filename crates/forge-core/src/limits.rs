@@ -14,7 +14,7 @@ const MAX_LABEL_DESCRIPTION: usize = 100;
 /// Maximum size of a file that [`Repos::repo_file`](crate::Repos::repo_file) reads, in bytes.
 pub const MAX_REPO_FILE: usize = 1 << 20;
 
-/// Size limits that a forge enforces; this program checks them before any write.
+/// Limits that a forge enforces; this program checks them before any write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Limits {
     /// Maximum length of a title, in characters.
@@ -25,6 +25,8 @@ pub struct Limits {
     pub labels_max: Option<usize>,
     /// Maximum number of pull requests in one page of a list.
     pub page_max: usize,
+    /// Whether several accounts may each have an open pull request of the same branches.
+    pub has_pull_per_account: bool,
 }
 
 static GIVE_TITLE: Hint = Hint::fixed(
@@ -158,6 +160,7 @@ mod tests {
         body_max: 7,
         labels_max: Some(2),
         page_max: 1,
+        has_pull_per_account: false,
     };
 
     #[test]

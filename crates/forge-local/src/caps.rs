@@ -15,6 +15,7 @@ pub(crate) const LIMITS: Limits = Limits {
     body_max: 65_536,
     labels_max: Some(100),
     page_max: 100,
+    has_pull_per_account: false,
 };
 
 /// Hint where CI checks are unsupported: run the tests on this machine.

@@ -396,6 +396,7 @@ pub(crate) const LIMITS: Limits = Limits {
     body_max: 1_000_000,
     labels_max: None,
     page_max: 100,
+    has_pull_per_account: true,
 };
 
 const fn table(table: &'static Rows) -> Capabilities {

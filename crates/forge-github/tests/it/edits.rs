@@ -128,7 +128,7 @@ async fn edits_conflicting_with_base_are_refused_before_writes() {
         (
             entry(0o100_644),
             one(FileEdit::write("a.txt", "old\n")),
-            "changes nothing",
+            "change nothing",
         ),
         (
             json!({ "file0": null }),

@@ -1,7 +1,7 @@
 //! Behaviour of merging.
 
 use forge_core::{
-    Changed, ErrorKind, PrId, Precondition,
+    Changed, ErrorKind, PrId, Precondition, Warning,
     model::{MergeMethod, MergeReq, PrState},
 };
 
@@ -13,6 +13,7 @@ pub(super) fn cases(set: &mut Set) {
         a_merge_commit_has_both_parents [MergeCommit];
         branch_only_ahead_gets_merge_commit [MergeCommit];
         merge_uses_the_given_message [MergeCommit];
+        lines_of_subject_begin_the_body [MergeCommit];
         default_message_names_the_pull_request [MergeCommit];
         merge_uses_the_given_author_email [MergeCommit];
         squash_is_one_commit [MergeSquash];
@@ -92,24 +93,26 @@ async fn branch_only_ahead_gets_merge_commit(fx: Fixture) {
     assert_eq!(fx.git.log("main^!", "%P"), format!("{base} {head}"));
 }
 
+/// Merges a pull request with a subject and a body, and returns the message of the merge.
+async fn message_of_merge(fx: &Fixture, subject: &str) -> (String, Vec<Warning>) {
+    let pr = diverged(fx).await;
+    let mut req = by(MergeMethod::Merge);
+    req.subject = Some(subject.into());
+    req.body = Some("A body\nof two lines".into());
+    let done = fx.author.merge(&pr, &req).await.unwrap();
+    (fx.git.log("main^!", "%B"), done.warnings)
+}
+
 async fn merge_uses_the_given_message(fx: Fixture) {
-    let pr = diverged(&fx).await;
-    let of_subject = |subject: &str| {
-        let mut req = by(MergeMethod::Merge);
-        req.subject = Some(subject.into());
-        req.body = Some("A body\nof two lines".into());
-        req
-    };
-    for no_line in [" ", "Two\nlines"] {
-        let done = fx.author.merge(&pr, &of_subject(no_line)).await;
-        refused(done, "invalid_input");
-    }
-    let req = of_subject("A subject");
-    fx.author.merge(&pr, &req).await.unwrap();
-    assert_eq!(
-        fx.git.log("main^!", "%B"),
-        "A subject\n\nA body\nof two lines"
-    );
+    let (message, _) = message_of_merge(&fx, "A subject").await;
+    assert_eq!(message, "A subject\n\nA body\nof two lines");
+}
+
+async fn lines_of_subject_begin_the_body(fx: Fixture) {
+    let (message, warnings) = message_of_merge(&fx, " Two\nlines").await;
+    assert_eq!(message, "Two\n\nlines\n\nA body\nof two lines");
+    let is_split = |w: &Warning| w.message.contains("the subject has several lines");
+    assert!(warnings.iter().any(is_split), "{warnings:?}");
 }
 
 async fn default_message_names_the_pull_request(fx: Fixture) {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Action, Capability, Error, ErrorKind, ForgeKind, Hint, Op, PageReq, Precondition, Repo, RepoId,
-    Result, Retry,
+    Action, Capability, Error, ErrorKind, Hint, Op, PageReq, Precondition, Repo, RepoId, Result,
+    Retry,
     model::{HeadRef, PrFields, PullQuery, StateFilter},
     text,
 };
@@ -461,8 +461,8 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     let Some(mut twin) = twins.next() else {
         return Ok(());
     };
-    // Tangled accepts a second one from another account, and its backend warns of it.
-    if repo.id().kind == ForgeKind::TANGLED {
+    // The backend warns of a pull request of another account that the forge allows beside this one.
+    if repo.limits().has_pull_per_account {
         let viewer = repo.viewer().await?;
         let mut twins = std::iter::once(twin).chain(twins);
         let Some(own) = twins.find(|pull| pull.author.login == viewer.login) else {
@@ -643,7 +643,7 @@ fn recovery(why: &str, is_withheld: bool, target: &PushTarget, branch: &str) -> 
 
 #[cfg(test)]
 mod tests {
-    use forge_core::RepoPath;
+    use forge_core::{ForgeKind, RepoPath};
 
     use super::*;
 
