@@ -44,30 +44,29 @@ fn form_without_a_yes_counts_as_decline() {
         let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
         let before = world.git.refs();
-        for user in [User::LeavesItUnticked, User::SendsNoForm] {
+        wire.user = User::LeavesItUnticked;
+        for (tool, args) in [
+            ("pr_merge", json!({"number": 1})),
+            (
+                "pr_set_state",
+                json!({"number": 1, "state": "closed", "delete_branch": true}),
+            ),
+            ("pr_update_branch", json!({"number": 1, "method": "rebase"})),
+        ] {
+            wire.call(tool, args)
+                .fails("cancelled")
+                .says("did not agree");
+        }
+        assert_eq!(wire.asked.len(), 3, "{era}");
+        assert_eq!(world.git.refs(), before, "{era}");
+        for user in [User::LeavesItOut, User::SendsNoForm] {
             wire.user = user;
-            wire.asked.clear();
-            for (tool, args) in [
-                ("pr_merge", json!({"number": 1})),
-                (
-                    "pr_set_state",
-                    json!({"number": 1, "state": "closed", "delete_branch": true}),
-                ),
-                ("pr_update_branch", json!({"number": 1, "method": "rebase"})),
-            ] {
-                wire.call(tool, args)
-                    .fails("cancelled")
-                    .says("did not agree");
-            }
-            assert_eq!(wire.asked.len(), 3, "{era} {user:?}");
+            wire.call("pr_merge", json!({"number": 1}))
+                .fails("cancelled")
+                .says("the client's answer has no `confirm`")
+                .says("nothing was done");
             assert_eq!(world.git.refs(), before, "{era} {user:?}");
         }
-        wire.user = User::LeavesItOut;
-        wire.call("pr_merge", json!({"number": 1}))
-            .fails("cancelled")
-            .says("the client's answer has no `confirm`")
-            .says("nothing was done");
-        assert_eq!(world.git.refs(), before, "{era}");
         // If the box is ticked, the tool makes the change.
         wire.user = User::Agrees;
         wire.call("pr_merge", json!({"number": 1})).ok();

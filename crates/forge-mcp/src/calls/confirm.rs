@@ -127,13 +127,13 @@ pub(crate) async fn confirm(
             check_seal(call, &ask, &bind)?;
             Ok(call.acquire_slot().await?)
         }
-        Ok(_)
-        | Err(
-            ElicitationError::UserDeclined
-            | ElicitationError::UserCancelled
-            | ElicitationError::NoContent,
-        ) => Err(declined_error(&ask).into()),
-        Err(ElicitationError::ParseError { .. }) => Err(unclear_error(&ask).into()),
+        Ok(Some(Form { confirm: false }))
+        | Err(ElicitationError::UserDeclined | ElicitationError::UserCancelled) => {
+            Err(declined_error(&ask).into())
+        }
+        Ok(None) | Err(ElicitationError::NoContent | ElicitationError::ParseError { .. }) => {
+            Err(unclear_error(&ask).into())
+        }
         Err(e) => Err(Error::new(
             ErrorKind::Cancelled,
             format!("the user could not be asked: {e}"),
@@ -164,13 +164,12 @@ fn binding_of(call: &CallContext, ask: &ConfirmationRequest<'_>) -> String {
     )
 }
 
-/// Returns the user's answer; `None` if the form was sent without an answer.
+/// Returns the user's answer; `None` if the client sent none, or an accepted form without content.
 fn answered(responses: Option<&InputResponses>) -> Option<bool> {
-    let answer = responses.and_then(|r| r.get(KEY));
-    let accepted = answer.filter(|a| a.get("action").and_then(Value::as_str) == Some("accept"));
-    match accepted.and_then(|a| a.get("content")) {
-        Some(content) => content.get("confirm").and_then(Value::as_bool),
-        None => Some(false),
+    let answer = responses?.get(KEY)?;
+    match answer.get("action")?.as_str()? {
+        "accept" => answer.get("content")?.get("confirm")?.as_bool(),
+        _ => Some(false),
     }
 }
 
