@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use forge_testkit::{Identity, Run, workspace_root};
+use forge_testkit::{Identity, Run, Terminal, workspace_root};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Every client for which `mcp config` prints a snippet.
-const CLIENTS: [&str; 7] = [
+const CLIENTS: [&str; 8] = [
     "claude-code",
     "claude-desktop",
     "vscode",
@@ -20,7 +20,32 @@ const CLIENTS: [&str; 7] = [
     "windsurf",
     "gemini",
     "codex",
+    "other",
 ];
+
+#[test]
+fn config_without_client_prints_general_form_and_lists_clients() {
+    let world = World::with_feature();
+    let run = world.forge_as(&Identity::ADA, &[]);
+    let done = run.args(["mcp", "config", "--write"]).output();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let (_, args) = command("other", &done.stdout_text());
+    assert_eq!(args, ["mcp", "--write"]);
+    for client in CLIENTS {
+        assert!(done.stderr_text().contains(client), "{done:?}");
+    }
+}
+
+#[test]
+fn server_on_terminal_names_config_command() {
+    let world = World::with_feature();
+    let run = world.forge_as(&Identity::ADA, &[]).args(["mcp"]);
+    let mut terminal = Terminal::start(&run, 100, 24);
+    terminal.expect("forge mcp config");
+    // Ctrl-D ends the input, and thus the server.
+    terminal.send("\u{4}");
+    assert_eq!(terminal.finish().code, Some(0));
+}
 
 /// Splits a shell line into words.
 fn words(line: &str) -> Vec<String> {

@@ -61,6 +61,11 @@ pub const CLIENTS: &[McpClient] = &[
         place: "~/.codex/config.toml",
         form: ConfigForm::Toml,
     },
+    McpClient {
+        name: "other",
+        place: "the client's list of MCP servers",
+        form: ConfigForm::Json("mcpServers"),
+    },
 ];
 
 impl McpClient {

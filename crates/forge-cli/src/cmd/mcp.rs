@@ -1,13 +1,17 @@
 //! `forge mcp`: the server for agents.
 
-use std::{env, net::SocketAddr};
+use std::{
+    env,
+    io::{IsTerminal as _, stdin},
+    net::SocketAddr,
+};
 
 use clap::{Args, Subcommand};
 use forge::{Forges, config::Var};
 use forge_core::{Error, Result};
 use forge_mcp::{
     Server, ServerOptions,
-    clients::McpClient,
+    clients::{CLIENTS, McpClient},
     http::{self, Bearer, HttpLimits, HttpOptions},
     safety::AllowList,
 };
@@ -83,8 +87,8 @@ pub enum McpCommand {
 /// Arguments of `forge mcp config`.
 #[derive(Args, Debug)]
 pub struct McpConfigArgs {
-    /// The client
-    #[arg(long, value_name = "name", value_parser = forge_mcp::clients::CLIENTS.iter().map(|c| c.name).collect::<Vec<_>>())]
+    /// The client; most others take the form of 'other'
+    #[arg(long, value_name = "name", default_value = "other", hide_default_value = true, value_parser = CLIENTS.iter().map(|c| c.name).collect::<Vec<_>>())]
     pub client: String,
     /// Permissions of the server.
     #[command(flatten)]
@@ -104,6 +108,12 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     let options = options(ctx, &args.allow)?;
     let server = Server::new(forges.clone(), options)?;
     let Some(addr) = args.http else {
+        if stdin().is_terminal() {
+            ctx.ui.note(
+                "Serving MCP on standard input and output. Agents start this command themselves: \
+                 `forge mcp config` prints what a client's configuration needs. Ctrl-C ends it.",
+            );
+        }
         forge_mcp::serve_stdio(server).await?;
         return Ok(Exit::Ok);
     };
@@ -165,6 +175,13 @@ fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     let arguments = arguments(ctx.forges()?, &args.allow)?;
     let text = client.snippet(&program.display().to_string(), &arguments);
     ctx.ui.write(text.as_bytes())?;
+    if args.client == "other" {
+        let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+        ctx.ui.note(&format!(
+            "This is the form that most clients take. For another one, pass --client with one of: {}",
+            names.join(", ")
+        ));
+    }
     if ctx.ui.is_tty() {
         ctx.ui.note(&format!("Add this to: {}", client.place));
     }
