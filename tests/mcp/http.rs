@@ -102,8 +102,13 @@ impl Http {
 impl Http {
     /// Starts a session of a legacy client that cannot ask its user, and returns the session's id.
     pub fn session(&self) -> String {
+        self.session_of(LEGACY)
+    }
+
+    /// Starts a session like [`Self::session`], with another protocol version.
+    pub fn session_of(&self, version: &str) -> String {
         let client = json!({
-            "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
+            "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
         });
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
             .to_string();

@@ -22,6 +22,18 @@ fn malformed() -> Vec<(String, Value, i64)> {
             json!("a"),
             -32600,
         ),
+        of(
+            json!({"jsonrpc": "2.0", "id": 7.0, "method": "ping"}),
+            json!(7),
+            -32600,
+        ),
+        // A client that cuts a text between the halves of an emoji.
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x \ud83d"}}"#
+                .to_owned(),
+            json!(7),
+            -32700,
+        ),
         of(call(json!([])), json!(7), -32602),
         of(call(json!("x")), json!(7), -32602),
         of(
@@ -72,6 +84,77 @@ fn stdio_malformed_message_gets_id_and_code() {
         wire.call("pr_list", bad).fails("invalid_input");
         // The client can still use the connection.
         wire.call("pr_list", json!({})).ok();
+    }
+}
+
+/// Returns a batch (protocol version 2025-03-26) of two pings, an invalid ping and a notification.
+fn batch() -> String {
+    let ping = |id: i64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let bad = json!({"jsonrpc": "1.0", "id": 42, "method": "ping"});
+    json!([ping(40), progress, ping(41), bad]).to_string()
+}
+
+#[test]
+fn stdio_batch_is_answered() {
+    let world = World::with_feature();
+    let mut wire = world.server(LEGACY, &[]);
+    let mut answers = vec![wire.line(batch().as_bytes())];
+    answers.extend([wire.receive(), wire.receive()]);
+    answers.sort_by_key(|answer| answer["id"].as_i64());
+    assert_eq!(
+        answers[0],
+        json!({"jsonrpc": "2.0", "id": 40, "result": {}})
+    );
+    assert_eq!(
+        answers[1],
+        json!({"jsonrpc": "2.0", "id": 41, "result": {}})
+    );
+    assert_eq!(answers[2]["error"]["code"], -32600, "{answers:?}");
+    wire.call("pr_list", json!({})).ok();
+}
+
+#[test]
+fn http_batch_is_answered() {
+    let world = World::with_feature();
+    let http = Http::start(&world, &[]);
+    let more = format!("Mcp-Session-Id: {}\r\n", http.session());
+    let head = http.head(&http.server.address, &more);
+    let (status, text) = http.send(&head, &batch());
+    assert_eq!(status, 200, "{text}");
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut answers: Vec<Value> = data.filter_map(|d| serde_json::from_str(d).ok()).collect();
+    answers.sort_by_key(|answer| answer["id"].as_i64());
+    let ids: Vec<i64> = answers.iter().filter_map(|a| a["id"].as_i64()).collect();
+    assert_eq!(ids, [40, 41, 42], "{text}");
+    assert_eq!(answers[2]["error"]["code"], -32600, "{text}");
+    let silent = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    assert_eq!(http.send(&head, &silent.to_string()).0, 202);
+    let unknown = http.head(&http.server.address, "Mcp-Session-Id: none\r\n");
+    assert_eq!(http.send(&unknown, &batch()).0, 404);
+}
+
+/// SDKs of before 2025-11-25 fail to parse an event without data (typescript-sdk issue 1233).
+#[test]
+fn events_without_data_are_sent_to_new_clients_only() {
+    let world = World::with_feature();
+    let http = Http::start(&world, &[]);
+    for (version, has_empty) in [
+        ("2024-11-05", false),
+        ("2025-03-26", false),
+        ("2025-06-18", false),
+        (LEGACY, true),
+    ] {
+        let session = http.session_of(version);
+        let more = format!("MCP-Protocol-Version: {version}\r\nMcp-Session-Id: {session}\r\n");
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                          "params": {"name": "pr_list", "arguments": {}}});
+        let head = http.head(&http.server.address, &more);
+        let (status, text) = http.send(&head, &call.to_string());
+        assert_eq!(status, 200, "{text}");
+        let is_empty = |line: &str| line.trim_end() == "data:";
+        assert_eq!(text.lines().any(is_empty), has_empty, "{version}: {text}");
+        assert!(text.contains("pull_requests"), "{version}: {text}");
     }
 }
 

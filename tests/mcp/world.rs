@@ -159,6 +159,11 @@ impl Wire {
             .write_all(&[line, b"\n"].concat())
             .expect("the server reads");
         input.flush().unwrap();
+        self.receive()
+    }
+
+    /// Returns the server's next message.
+    pub fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the server writes");
         serde_json::from_str(&line).expect("JSON on standard output")

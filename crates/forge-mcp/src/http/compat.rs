@@ -9,7 +9,7 @@ use crate::server::message;
 pub(super) const JSON: &str = "application/json";
 
 /// The media type of event streams.
-const EVENTS: &str = "text/event-stream";
+pub(super) const EVENTS: &str = "text/event-stream";
 
 /// Adds the required media types as the `Accept` header if the request has none. Also replaces an
 /// `Accept` header that covers all required types with wildcards.

@@ -20,8 +20,11 @@ use std::{
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, call::weight_of_json};
+use futures::stream;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
+use http_body_util::{
+    BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody, combinators::BoxBody,
+};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -33,7 +36,10 @@ use tokio::{
 use tower_service::Service as _;
 
 use self::sessions::Sessions;
-use crate::server::Server;
+use crate::server::{
+    Server,
+    message::{self, MAX_VALUES_WEIGHT},
+};
 
 /// Maximum size of a request, in bytes.
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -285,6 +291,8 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
     hosts.extend(more.iter().cloned());
     StreamableHttpServerConfig::default()
         .with_json_response(true)
+        // The sessions send these events, to clients that understand them.
+        .with_sse_retry(None)
         .with_allowed_hosts(hosts)
         // Requests from browser pages are refused, except from pages at this address.
         .with_allowed_origins([
@@ -346,8 +354,66 @@ async fn answer(
         Err((StatusCode::SERVICE_UNAVAILABLE, text)) => return Ok(busy_response(text)),
         Err((status, text)) => return Ok(plain(status, text)),
     };
+    compat::widen_accept(&request.method().clone(), request.headers_mut());
+    let values = weight_of_json(request.body()) - request.body().len();
+    // A message with too many values is refused without being parsed.
+    if values <= MAX_VALUES_WEIGHT {
+        match take_room(&shared.body_room, values) {
+            Ok(more) => held.merge(more),
+            Err((_, text)) => return Ok(busy_response(text)),
+        }
+    }
+    // The handler keeps the extensions of its request, and thus the permits, until the call ends.
+    // With protocol version 2025-11-25, this function returns earlier: the head of the response is
+    // sent while the call runs.
+    request.extensions_mut().insert(Arc::new(held));
+    let is_post = request.method() == Method::POST;
+    match message::split_batch(request.body()).filter(|_| is_post) {
+        Some(messages) => answer_batch(&mut shared, request, messages).await,
+        None => answer_message(&mut shared, request).await,
+    }
+}
+
+/// Answers a batch (protocol version 2025-03-26) with one stream of the events of all its answers.
+async fn answer_batch(
+    shared: &mut ConnectionShared,
+    request: Request<Bytes>,
+    messages: Vec<Vec<u8>>,
+) -> Result<BoxedResponse, Infallible> {
+    let (head, _) = request.into_parts();
+    let mut answers = Vec::new();
+    for message in messages {
+        let request = Request::from_parts(head.clone(), Bytes::from(message));
+        let answer = answer_message(shared, request).await?;
+        let kind = answer.headers().get(header::CONTENT_TYPE);
+        match kind.and_then(|kind| kind.to_str().ok()) {
+            Some(compat::EVENTS) => answers.push(answer.into_body()),
+            Some(compat::JSON) => {
+                let json = answer.into_body().collect().await?.to_bytes();
+                let event = [b"data: ", json.as_ref(), b"\n\n"].concat();
+                answers.push(Full::new(Bytes::from(event)).boxed());
+            }
+            // Notifications have no answer.
+            _ if answer.status() == StatusCode::ACCEPTED => {}
+            // Such as an unknown session: it is the same for all messages.
+            _ => return Ok(answer),
+        }
+    }
+    if answers.is_empty() {
+        return Ok(plain(StatusCode::ACCEPTED, ""));
+    }
+    let answers = stream::select_all(answers.into_iter().map(BodyStream::new));
+    let mut response = Response::new(StreamBody::new(answers).boxed());
+    let events = HeaderValue::from_static(compat::EVENTS);
+    response.headers_mut().insert(header::CONTENT_TYPE, events);
+    Ok(response)
+}
+
+async fn answer_message(
+    shared: &mut ConnectionShared,
+    request: Request<Bytes>,
+) -> Result<BoxedResponse, Infallible> {
     let method = request.method().clone();
-    compat::widen_accept(&method, request.headers_mut());
     if method == Method::POST
         && let Some((is_answer, body)) = compat::refusal(request.headers(), request.body())
     {
@@ -360,15 +426,6 @@ async fn answer(
         refused.headers_mut().insert(header::CONTENT_TYPE, json);
         return Ok(refused);
     }
-    let values = weight_of_json(request.body()) - request.body().len();
-    match take_room(&shared.body_room, values) {
-        Ok(more) => held.merge(more),
-        Err((_, text)) => return Ok(busy_response(text)),
-    }
-    // The handler keeps the extensions of its request, and thus the permits, until the call ends.
-    // With protocol version 2025-11-25, this function returns earlier: the head of the response is
-    // sent while the call runs.
-    request.extensions_mut().insert(Arc::new(held));
     let is_known = method == Method::DELETE && shared.sessions.knows(request.headers()).await;
     let request = request.map(Full::new);
     let answer = shared.mcp.call(request).await?;

@@ -5,10 +5,12 @@ use std::{
     time::Duration,
 };
 
-use futures::Stream;
+use futures::{Stream, StreamExt as _, future};
 use http::HeaderMap;
 use rmcp::{
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
+    },
     transport::streamable_http_server::session::{
         ServerSseMessage, SessionId, SessionManager,
         local::{LocalSessionManager, LocalSessionManagerError},
@@ -29,8 +31,9 @@ const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Sessions {
     inner: Arc<LocalSessionManager>,
-    /// The ids of the sessions, the least recently used first.
-    used: Mutex<Vec<SessionId>>,
+    /// The ids of the sessions, the least recently used first. The flag is true for a client that
+    /// understands events without a message.
+    used: Mutex<Vec<(SessionId, bool)>>,
     most: usize,
 }
 
@@ -47,15 +50,15 @@ impl Sessions {
         }
     }
 
-    fn used(&self) -> MutexGuard<'_, Vec<SessionId>> {
+    fn used(&self) -> MutexGuard<'_, Vec<(SessionId, bool)>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a new session. Returns the session to end if there are too many.
     fn begin(&self, id: &SessionId) -> Option<SessionId> {
         let mut used = self.used();
-        used.push(Arc::clone(id));
-        (used.len() > self.most).then(|| used.remove(0))
+        used.push((Arc::clone(id), false));
+        (used.len() > self.most).then(|| used.remove(0).0)
     }
 
     /// Returns true if the request names a session that exists.
@@ -67,10 +70,24 @@ impl Sessions {
         }
     }
 
+    /// Leaves events without a message out of a stream for a client that cannot parse them. The
+    /// protocol has such events, which let a client resume a broken stream, since 2025-11-25.
+    fn without_priming<S>(
+        &self,
+        id: &SessionId,
+        stream: S,
+    ) -> impl Stream<Item = ServerSseMessage> + use<S>
+    where
+        S: Stream<Item = ServerSseMessage>,
+    {
+        let understands = self.used().iter().any(|(other, flag)| other == id && *flag);
+        stream.filter(move |event| future::ready(understands || event.message.is_some()))
+    }
+
     /// Marks a session as the most recently used.
     fn touch(&self, id: &SessionId) {
         let mut used = self.used();
-        if let Some(at) = used.iter().position(|other| other == id) {
+        if let Some(at) = used.iter().position(|(other, _)| other == id) {
             let id = used.remove(at);
             used.push(id);
         }
@@ -98,6 +115,16 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        if let JsonRpcMessage::Request(request) = &message
+            && let ClientRequest::InitializeRequest(hello) = &request.request
+            && hello.params.protocol_version >= ProtocolVersion::V_2025_11_25
+        {
+            let mut used = self.used();
+            let session = used.iter_mut().find(|(other, _)| other == id);
+            session
+                .into_iter()
+                .for_each(|(_, understands)| *understands = true);
+        }
         self.inner.initialize_session(id, message).await
     }
 
@@ -108,7 +135,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        self.used().retain(|other| other != id);
+        self.used().retain(|(other, _)| other != id);
         self.inner.close_session(id).await
     }
 
@@ -117,7 +144,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_stream(id, message).await
+        let stream = self.inner.create_stream(id, message).await?;
+        Ok(self.without_priming(id, stream))
     }
 
     async fn accept_message(
@@ -132,7 +160,8 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_standalone_stream(id).await
+        let stream = self.inner.create_standalone_stream(id).await?;
+        Ok(self.without_priming(id, stream))
     }
 
     async fn resume(

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Maximum memory of a parsed message in addition to its text, in bytes. The peak is higher,
 /// because several copies are in memory at once: the values in which rmcp buffers the message, and
 /// the arguments made from them.
-pub(super) const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 
 /// Maximum length of a request id and of a progress token, in bytes. Both are copied several times,
 /// and kept while the request is handled.
@@ -29,15 +29,61 @@ pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
         Ok(message) => message,
         Err(e) => {
             let why = format!("no JSON at line {}, column {}", e.line(), e.column());
-            return Some((ErrorData::parse_error(why, None), None));
+            let id = id_despite_surrogates(bytes);
+            return Some((ErrorData::parse_error(why, None), id));
         }
     };
     let id = message.get("id").and_then(request_id);
-    let error = match fault(&message, id.is_some())? {
+    // rmcp takes whole numbers only, and reads `2.0` as none.
+    let is_valid = id.is_some() && !message.get("id").is_some_and(Value::is_f64);
+    let error = match fault(&message, is_valid)? {
         Fault::Request(why) => ErrorData::new(ErrorCode::INVALID_REQUEST, why, None),
         Fault::Params(why) => ErrorData::invalid_params(why, None),
     };
     Some((error, id))
+}
+
+/// Returns the id of a message that is invalid only because of unpaired surrogates (`\ud83d` without
+/// its second half). JavaScript clients send them when they cut a text.
+fn id_despite_surrogates(bytes: &[u8]) -> Option<RequestId> {
+    let text = str::from_utf8(bytes).ok()?;
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    // A backslash always takes the character after it, so that `\\ud83d` is no surrogate.
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        plain.push_str(before);
+        let is_surrogate = matches!(escape.get(..4), Some(start) if {
+            let start = start.to_ascii_lowercase();
+            start.starts_with("\\ud") && matches!(start.as_bytes()[3], b'8'..=b'9' | b'a'..=b'f')
+        });
+        let length = if is_surrogate {
+            6
+        } else {
+            1 + escape.chars().nth(1)?.len_utf8()
+        };
+        plain.push_str(if is_surrogate {
+            "?"
+        } else {
+            escape.get(..length)?
+        });
+        rest = escape.get(length..)?;
+    }
+    plain.push_str(rest);
+    let message: Value = serde_json::from_str(&plain).ok()?;
+    request_id(message.get("id")?)
+}
+
+/// Splits a batch (protocol version 2025-03-26) into its messages; `None` if the bytes are none.
+pub(crate) fn split_batch(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let is_list = bytes.trim_ascii_start().starts_with(b"[");
+    if !is_list || weight_of_json(bytes) - bytes.len() > MAX_VALUES_WEIGHT {
+        return None;
+    }
+    let messages: Vec<Value> = serde_json::from_slice(bytes).ok()?;
+    let messages = messages.iter().map(serde_json::to_vec);
+    let messages: Vec<Vec<u8>> = messages.collect::<Result<_, _>>().ok()?;
+    (!messages.is_empty()).then_some(messages)
 }
 
 enum Fault {
@@ -45,14 +91,14 @@ enum Fault {
     Params(&'static str),
 }
 
-fn fault(message: &Value, has_id: bool) -> Option<Fault> {
+fn fault(message: &Value, has_valid_id: bool) -> Option<Fault> {
     if !message.is_object() {
-        return Some(Fault::Request("a message must be a single JSON object"));
+        return Some(Fault::Request("a message must be a JSON object"));
     }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Some(Fault::Request("jsonrpc has to be \"2.0\""));
     }
-    if message.get("id").is_some() && !has_id {
+    if message.get("id").is_some() && !has_valid_id {
         return Some(Fault::Request(
             "id has to be a whole number, or a text of at most 256 bytes",
         ));
@@ -109,9 +155,21 @@ fn request_id(id: &Value) -> Option<RequestId> {
         Value::String(text) if text.len() <= MAX_ID_BYTES => {
             Some(RequestId::String(text.as_str().into()))
         }
-        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::Number(number) => match number.as_i64() {
+            Some(id) => Some(RequestId::Number(id)),
+            // `2.0` is no valid id, but the client can match the error to `2`.
+            None => whole(number.as_f64()?).map(RequestId::Number),
+        },
         _ => None,
     }
+}
+
+/// Returns a number without a fraction as an integer.
+fn whole(number: f64) -> Option<i64> {
+    format!("{number:.0}")
+        .parse()
+        .ok()
+        .filter(|_| number.fract() == 0.0)
 }
 
 #[cfg(test)]
@@ -199,6 +257,18 @@ mod tests {
                 (-32600, None),
             ),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, (-32600, None)),
+            (
+                r#"{"jsonrpc":"2.0","id":7.0,"method":"m"}"#,
+                (-32600, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"text":"cut \ud83d"}}"#,
+                (-32700, id.clone()),
+            ),
+            (
+                r#"{"id":7,"a":"\\\uDC00 \\ud83d","jsonrpc":"2.0","method":"m"}"#,
+                (-32700, id.clone()),
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"m","params":[]}"#,
                 (-32602, id.clone()),

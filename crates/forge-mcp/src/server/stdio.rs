@@ -392,23 +392,25 @@ async fn read_lines(
     loop {
         let most = MAX_LINE_BYTES as u64;
         let length = (&mut read).take(most).read_until(b'\n', &mut line).await;
-        let received = match length {
+        let batch = match length {
             Ok(0) | Err(_) => return,
-            Ok(_) if line.ends_with(b"\n") => room.parse(&line),
+            Ok(_) if line.ends_with(b"\n") => message::split_batch(&line),
             // A last line without a line end is incomplete and ignored.
             Ok(length) if length < MAX_LINE_BYTES => return,
             Ok(_) => match skip_line(&mut read).await {
-                Ok(()) => Some(Err((too_long(), None))),
-                Err(_) => return,
+                Ok(()) if lines.send(Err((too_long(), None))).await.is_ok() => Some(Vec::new()),
+                _ => return,
             },
         };
+        for message in batch.as_deref().unwrap_or(std::slice::from_ref(&line)) {
+            if let Some(received) = room.parse(message)
+                && lines.send(received).await.is_err()
+            {
+                return;
+            }
+        }
         line.clear();
         line.shrink_to(LINE_BUFFER_BYTES);
-        if let Some(received) = received
-            && lines.send(received).await.is_err()
-        {
-            return;
-        }
     }
 }
 
