@@ -53,10 +53,16 @@ fn id_despite_surrogates(bytes: &[u8]) -> Option<RequestId> {
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         plain.push_str(before);
-        let is_surrogate = matches!(escape.get(..4), Some(start) if {
-            let start = start.to_ascii_lowercase();
-            start.starts_with("\\ud") && matches!(start.as_bytes()[3], b'8'..=b'9' | b'a'..=b'f')
-        });
+        let is_surrogate = matches!(
+            escape.as_bytes(),
+            [
+                b'\\',
+                b'u',
+                b'd' | b'D',
+                b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F',
+                ..,
+            ]
+        );
         let length = if is_surrogate {
             6
         } else {
