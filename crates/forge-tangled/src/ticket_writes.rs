@@ -26,7 +26,6 @@ use crate::{
     knot::no_branch,
     knot_records::check_fields_kept,
     pulls::{
-        other_twin_warning,
         record::{Content, Round, TangledPull},
         state::merged,
         view::LocatedPull,
@@ -117,14 +116,13 @@ impl Tangled {
             .iter()
             .filter(|p| p.base == base && is_open(p))
             .collect();
-        let from_there = |p: &&TangledPull| {
+        let from_there = |p: &&&TangledPull| {
             let named = p.source.as_deref().unwrap_or(repository.target());
             p.head == *head && named == source.target()
         };
-        let is_own = |p: &&TangledPull| editor(&p.record, names) == Some(viewer);
-        let (own, other_twins): (Vec<&TangledPull>, Vec<&TangledPull>) =
-            open.iter().copied().filter(from_there).partition(is_own);
-        if let Some(twin) = own.first() {
+        // A ticket does not name its author, so one of another account cannot be told from one that
+        // an interrupted command of the viewer has opened.
+        if let Some(twin) = open.iter().find(from_there) {
             let uri = twin.record.uri.clone();
             return Err(Error::new(
                 ErrorKind::AlreadyExists {
@@ -139,8 +137,6 @@ impl Tangled {
         });
         let is_new = begun.is_none();
         let mut warnings = vec![experimental()];
-        let other_twin = other_twins.first();
-        warnings.extend(other_twin.map(|twin| other_twin_warning(&twin.record.uri)));
         let uri = match begun {
             Some(begun) => {
                 let uri = begun.record.uri.clone();

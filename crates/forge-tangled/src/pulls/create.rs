@@ -502,7 +502,7 @@ impl Tangled {
 }
 
 /// Returns the warning about an open pull request of another account with the same branches.
-pub(crate) fn other_twin_warning(uri: &str) -> Warning {
+fn other_twin_warning(uri: &str) -> Warning {
     Warning::new(format!(
         "another account has an open pull request of these branches already: {}",
         one_line(uri)

@@ -28,7 +28,6 @@ pub(crate) mod unindexed_lists;
 mod versions;
 pub(crate) mod view;
 
-pub(crate) use create::other_twin_warning;
 pub(crate) use list::PullRow;
 
 use std::collections::BTreeSet;
