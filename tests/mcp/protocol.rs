@@ -128,6 +128,20 @@ fn http_batch_is_answered() {
     let ids: Vec<i64> = answers.iter().filter_map(|a| a["id"].as_i64()).collect();
     assert_eq!(ids, [40, 41, 42], "{text}");
     assert_eq!(answers[2]["error"]["code"], -32600, "{text}");
+    // rmcp cannot read the second message; the answer to the first is sent all the same.
+    let ping = json!({"jsonrpc": "2.0", "id": 50, "method": "ping"});
+    let unreadable = json!({"jsonrpc": "2.0", "id": 51, "error": {"code": "x"}});
+    let (status, text) = http.send(&head, &json!([ping, unreadable]).to_string());
+    assert_eq!(status, 200, "{text}");
+    assert!(
+        text.contains(r#""id":50"#) && text.contains("-32600"),
+        "{text}"
+    );
+    let many = json!(vec![ping; 65]);
+    assert_eq!(http.send(&head, &many.to_string()).0, 400);
+    // Protocol version 2026-07-28 has neither sessions nor batches.
+    let stateless = http.head(&http.server.address, "");
+    assert_eq!(http.send(&stateless, &batch()).0, 400);
     let silent = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
     assert_eq!(http.send(&head, &silent.to_string()).0, 202);
     let unknown = http.head(&http.server.address, "Mcp-Session-Id: none\r\n");

@@ -156,11 +156,17 @@ impl MergeReq {
             return None;
         };
         self.subject = Some(line.trim_end().to_owned());
-        let body = self.body.take().unwrap_or_default();
+        let (body, place) = match self.body.take() {
+            Some(body) => (body, "begin the body"),
+            None => (
+                String::new(),
+                "are the body, in place of the usual one with its commits and co-authors",
+            ),
+        };
         self.body = Some(format!("{}\n\n{body}", rest.trim()).trim_end().to_owned());
-        Some(Warning::new(
-            "the subject has several lines: all after the first are the beginning of the body",
-        ))
+        Some(Warning::new(format!(
+            "the subject has several lines: all after the first {place}"
+        )))
     }
 
     /// Checks that this request may merge `pr`, which is not merged yet.

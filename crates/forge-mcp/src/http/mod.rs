@@ -35,7 +35,7 @@ use tokio::{
 };
 use tower_service::Service as _;
 
-use self::sessions::Sessions;
+use self::sessions::{SESSION_ID, Sessions};
 use crate::server::{
     Server,
     message::{self, MAX_VALUES_WEIGHT},
@@ -367,10 +367,12 @@ async fn answer(
     // With protocol version 2025-11-25, this function returns earlier: the head of the response is
     // sent while the call runs.
     request.extensions_mut().insert(Arc::new(held));
-    let is_post = request.method() == Method::POST;
-    match message::split_batch(request.body()).filter(|_| is_post) {
-        Some(messages) => answer_batch(&mut shared, request, messages).await,
-        None => answer_message(&mut shared, request).await,
+    // Only the versions with sessions have batches.
+    let may_be_batch =
+        request.method() == Method::POST && request.headers().contains_key(SESSION_ID);
+    match may_be_batch.then(|| message::split_batch(request.body())) {
+        Some(Some(messages)) => answer_batch(&mut shared, request, messages).await,
+        _ => answer_message(&mut shared, request).await,
     }
 }
 
@@ -383,21 +385,29 @@ async fn answer_batch(
     let (head, _) = request.into_parts();
     let mut answers = Vec::new();
     for message in messages {
-        let request = Request::from_parts(head.clone(), Bytes::from(message));
-        let answer = answer_message(shared, request).await?;
+        let message = Bytes::from(message);
+        let answer =
+            answer_message(shared, Request::from_parts(head.clone(), message.clone())).await?;
         let kind = answer.headers().get(header::CONTENT_TYPE);
-        match kind.and_then(|kind| kind.to_str().ok()) {
-            Some(compat::EVENTS) => answers.push(answer.into_body()),
-            Some(compat::JSON) => {
-                let json = answer.into_body().collect().await?.to_bytes();
-                let event = [b"data: ", json.as_ref(), b"\n\n"].concat();
-                answers.push(Full::new(Bytes::from(event)).boxed());
+        let json = match kind.and_then(|kind| kind.to_str().ok()) {
+            Some(compat::EVENTS) => {
+                answers.push(answer.into_body());
+                continue;
             }
-            // Notifications have no answer.
-            _ if answer.status() == StatusCode::ACCEPTED => {}
-            // Such as an unknown session: it is the same for all messages.
-            _ => return Ok(answer),
-        }
+            // A notification has no answer.
+            _ if answer.status() == StatusCode::ACCEPTED => continue,
+            Some(compat::JSON) => answer.into_body().collect().await?.to_bytes(),
+            // Such as an unknown session.
+            _ if answers.is_empty() => return Ok(answer),
+            // The messages before this one may have changed something, so their answers are sent.
+            _ => {
+                let text = answer.into_body().collect().await?.to_bytes();
+                let why = String::from_utf8_lossy(&text).into_owned();
+                message::error_answer(&message, why).into()
+            }
+        };
+        let event = [b"data: ", json.as_ref(), b"\n\n"].concat();
+        answers.push(Full::new(Bytes::from(event)).boxed());
     }
     if answers.is_empty() {
         return Ok(plain(StatusCode::ACCEPTED, ""));

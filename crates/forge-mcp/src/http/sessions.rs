@@ -17,7 +17,8 @@ use rmcp::{
     },
 };
 
-const SESSION_ID: &str = "mcp-session-id";
+/// The header that names a session.
+pub(super) const SESSION_ID: &str = "mcp-session-id";
 
 /// How long an idle session is kept.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);

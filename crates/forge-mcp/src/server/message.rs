@@ -3,8 +3,9 @@
 
 use forge_core::call::weight_of_json;
 use rmcp::{
-    ErrorData,
+    ErrorData, RoleServer,
     model::{ErrorCode, InitializeRequestParams, RequestId},
+    service::TxJsonRpcMessage,
 };
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -17,6 +18,9 @@ pub(crate) const MAX_VALUES_WEIGHT: usize = 8 * 1024 * 1024;
 /// Maximum length of a request id and of a progress token, in bytes. Both are copied several times,
 /// and kept while the request is handled.
 const MAX_ID_BYTES: usize = 256;
+
+/// Maximum number of messages in a batch.
+const MAX_BATCH: usize = 64;
 
 /// Returns the error for invalid bytes, with the request id if the bytes contain one. Bytes that
 /// would take too much memory are refused without being parsed.
@@ -33,9 +37,12 @@ pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
             return Some((ErrorData::parse_error(why, None), id));
         }
     };
-    let id = message.get("id").and_then(request_id);
-    // rmcp takes whole numbers only, and reads `2.0` as none.
-    let is_valid = id.is_some() && !message.get("id").is_some_and(Value::is_f64);
+    let sent_id = message.get("id");
+    // rmcp takes whole numbers only. The id `2.0` of a response belongs to a request of the server.
+    let is_float = sent_id.is_some_and(Value::is_f64);
+    let id = sent_id.and_then(request_id);
+    let id = id.filter(|_| !is_float || message.get("method").is_some());
+    let is_valid = id.is_some() && !is_float;
     let error = match fault(&message, is_valid)? {
         Fault::Request(why) => ErrorData::new(ErrorCode::INVALID_REQUEST, why, None),
         Fault::Params(why) => ErrorData::invalid_params(why, None),
@@ -77,19 +84,48 @@ fn id_despite_surrogates(bytes: &[u8]) -> Option<RequestId> {
     }
     plain.push_str(rest);
     let message: Value = serde_json::from_str(&plain).ok()?;
+    // The id of a response belongs to a request of the server.
+    message.get("method")?;
     request_id(message.get("id")?)
 }
 
-/// Splits a batch (protocol version 2025-03-26) into its messages; `None` if the bytes are none.
+/// Splits a batch (protocol version 2025-03-26) into its messages; `None` if the bytes are none, or
+/// one that [`refusal`] refuses.
 pub(crate) fn split_batch(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let is_list = bytes.trim_ascii_start().starts_with(b"[");
     if !is_list || weight_of_json(bytes) - bytes.len() > MAX_VALUES_WEIGHT {
         return None;
     }
     let messages: Vec<Value> = serde_json::from_slice(bytes).ok()?;
+    if batch_fault(&messages).is_some() {
+        return None;
+    }
     let messages = messages.iter().map(serde_json::to_vec);
-    let messages: Vec<Vec<u8>> = messages.collect::<Result<_, _>>().ok()?;
-    (!messages.is_empty()).then_some(messages)
+    messages.collect::<Result<_, _>>().ok()
+}
+
+/// Returns the error answer to a message of a batch that could not be handled.
+pub(crate) fn error_answer(message: &[u8], why: String) -> Vec<u8> {
+    let message: Value = serde_json::from_slice(message).unwrap_or_default();
+    let id = message.get("id").and_then(request_id);
+    let id = id.filter(|_| message.get("method").is_some());
+    let error = ErrorData::new(ErrorCode::INVALID_REQUEST, why, None);
+    let answer = TxJsonRpcMessage::<RoleServer>::error(error, id);
+    serde_json::to_vec(&answer).unwrap_or_default()
+}
+
+fn batch_fault(messages: &[Value]) -> Option<Fault> {
+    if messages.is_empty() || messages.len() > MAX_BATCH {
+        let why = "a batch has from 1 to 64 messages: send fewer at once";
+        return Some(Fault::Request(why));
+    }
+    if messages.iter().any(|m| m["method"] == "initialize") {
+        return Some(Fault::Request("initialize has to be sent alone"));
+    }
+    let ids = || messages.iter().filter_map(|message| message.get("id"));
+    let is_repeated = |id: &Value| ids().filter(|other| *other == id).count() > 1;
+    let why = "the messages of a batch need different ids";
+    ids().any(is_repeated).then_some(Fault::Request(why))
 }
 
 enum Fault {
@@ -98,6 +134,11 @@ enum Fault {
 }
 
 fn fault(message: &Value, has_valid_id: bool) -> Option<Fault> {
+    if let Value::Array(messages) = message
+        && let Some(fault) = batch_fault(messages)
+    {
+        return Some(fault);
+    }
     if !message.is_object() {
         return Some(Fault::Request("a message must be a JSON object"));
     }
@@ -170,8 +211,11 @@ fn request_id(id: &Value) -> Option<RequestId> {
     }
 }
 
-/// Returns a number without a fraction as an integer.
+/// Returns a number without a fraction as an integer, if a client has the same number.
 fn whole(number: f64) -> Option<i64> {
+    if number.abs() > 9_007_199_254_740_991.0 {
+        return None;
+    }
     format!("{number:.0}")
         .parse()
         .ok()
@@ -270,6 +314,23 @@ mod tests {
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"text":"cut \ud83d"}}"#,
                 (-32700, id.clone()),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":9007199254740993.0,"method":"m"}"#,
+                (-32600, None),
+            ),
+            (r#"{"jsonrpc":"2.0","id":7.0,"result":{}}"#, (-32600, None)),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"text":"\ud83d"}}"#,
+                (-32700, None),
+            ),
+            (
+                r#"[{"jsonrpc":"2.0","id":7,"method":"m"},{"jsonrpc":"2.0","id":7,"method":"m"}]"#,
+                (-32600, None),
+            ),
+            (
+                r#"[{"jsonrpc":"2.0","id":7,"method":"initialize"}]"#,
+                (-32600, None),
             ),
             (
                 r#"{"id":7,"a":"\\\uDC00 \\ud83d","jsonrpc":"2.0","method":"m"}"#,

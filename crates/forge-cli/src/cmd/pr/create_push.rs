@@ -463,7 +463,12 @@ pub(super) async fn check(repo: &Repo, head: &HeadRef, base: Option<&str>) -> Re
     };
     // The backend warns of a pull request of another account that the forge allows beside this one.
     if repo.limits().has_pull_per_account {
-        let viewer = repo.viewer().await?;
+        let viewer = match repo.viewer().await {
+            Ok(viewer) => viewer,
+            // The backend looks for a twin again.
+            Err(e) if matches!(e.retry(), Retry::Transient | Retry::After(_)) => return Ok(()),
+            Err(e) => return Err(e),
+        };
         let mut twins = std::iter::once(twin).chain(twins);
         let Some(own) = twins.find(|pull| pull.author.login == viewer.login) else {
             return Ok(());
