@@ -202,7 +202,7 @@ fn auto_merge_disallowed_by_repository_is_refused() {
 }
 
 #[test]
-fn auto_merge_names_conflicts_in_its_question() {
+fn question_of_auto_merge_names_conflicts() {
     let hub = Hub::with_files(1);
     let other = [("d/0000.txt", Some("other\n"))];
     hub.double.seed().commit(REPO, "main", &other, "Other");

@@ -397,7 +397,7 @@ async fn answer_batch(
             // A notification has no answer.
             _ if answer.status() == StatusCode::ACCEPTED => continue,
             Some(compat::JSON) => answer.into_body().collect().await?.to_bytes(),
-            // Such as an unknown session.
+            // An answer in plain text, for example to an unknown session.
             _ if answers.is_empty() => return Ok(answer),
             // The messages before this one may have changed something, so their answers are sent.
             _ => {

@@ -43,7 +43,7 @@ pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
     let id = sent_id.and_then(request_id);
     let id = id.filter(|_| !is_float || message.get("method").is_some());
     let is_valid = id.is_some() && !is_float;
-    let error = match fault(&message, is_valid)? {
+    let error = match message_fault(&message, is_valid)? {
         Fault::Request(why) => ErrorData::new(ErrorCode::INVALID_REQUEST, why, None),
         Fault::Params(why) => ErrorData::invalid_params(why, None),
     };
@@ -55,10 +55,10 @@ pub(crate) fn refusal(bytes: &[u8]) -> Option<(ErrorData, Option<RequestId>)> {
 fn id_despite_surrogates(bytes: &[u8]) -> Option<RequestId> {
     let text = str::from_utf8(bytes).ok()?;
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut unread = text;
     // A backslash always takes the character after it, so that `\\ud83d` is no surrogate.
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
+    while let Some(at) = unread.find('\\') {
+        let (before, escape) = unread.split_at(at);
         plain.push_str(before);
         let is_surrogate = matches!(
             escape.as_bytes(),
@@ -80,9 +80,9 @@ fn id_despite_surrogates(bytes: &[u8]) -> Option<RequestId> {
         } else {
             escape.get(..length)?
         });
-        rest = escape.get(length..)?;
+        unread = escape.get(length..)?;
     }
-    plain.push_str(rest);
+    plain.push_str(unread);
     let message: Value = serde_json::from_str(&plain).ok()?;
     // The id of a response belongs to a request of the server.
     message.get("method")?;
@@ -133,7 +133,7 @@ enum Fault {
     Params(&'static str),
 }
 
-fn fault(message: &Value, has_valid_id: bool) -> Option<Fault> {
+fn message_fault(message: &Value, has_valid_id: bool) -> Option<Fault> {
     if let Value::Array(messages) = message
         && let Some(fault) = batch_fault(messages)
     {
@@ -205,14 +205,14 @@ fn request_id(id: &Value) -> Option<RequestId> {
         Value::Number(number) => match number.as_i64() {
             Some(id) => Some(RequestId::Number(id)),
             // `2.0` is no valid id, but the client can match the error to `2`.
-            None => whole(number.as_f64()?).map(RequestId::Number),
+            None => whole_number(number.as_f64()?).map(RequestId::Number),
         },
         _ => None,
     }
 }
 
 /// Returns a number without a fraction as an integer, if a client has the same number.
-fn whole(number: f64) -> Option<i64> {
+fn whole_number(number: f64) -> Option<i64> {
     if number.abs() > 9_007_199_254_740_991.0 {
         return None;
     }

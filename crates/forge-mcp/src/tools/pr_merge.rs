@@ -575,8 +575,8 @@ pub(super) fn conflicting(pull: &PullRequest) -> Error {
     }
 }
 
-/// Refuses a draft, an immediate merge with conflicts, and a merge that does not meet the caller's conditions
-/// (`require_checks`, `require_approval`). Called before the user is asked.
+/// Refuses a draft, an immediate merge with conflicts, and a merge that does not meet the caller's
+/// conditions (`require_checks`, `require_approval`). Called before the user is asked.
 fn check(
     target: &PullTarget,
     pull: &PullRequest,
