@@ -87,6 +87,13 @@ fn has_ended(pid: u32) -> bool {
     stat.map_or(true, |stat| stat.contains(") Z "))
 }
 
+#[cfg(target_os = "linux")]
+fn has_time_limit(pid: u32) -> bool {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+    let mut lines = limits.lines();
+    lines.any(|line| line.starts_with("Max cpu time") && !line.contains("unlimited"))
+}
+
 fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_true() {
@@ -189,6 +196,8 @@ fn killed_program_leaves_no_endless_computation() {
     let run = forge(&scratch, &git).env("FORGE_TIMEOUT", "4").args(view);
     let mut child = start(&run);
     let merge = wait_for_child(&child, "merge-tree");
+    // The limit is set just after the start of the merge.
+    wait_until("the merge has a limit", || has_time_limit(merge));
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     wait_until("the merge ends", || has_ended(merge));
