@@ -11,8 +11,8 @@ use crate::{
     world::{LEGACY, MODERN, Wire, World},
 };
 
-/// Starts a server that limits each call to six seconds. A wait takes half of them; the other half
-/// is for reading the pull request, also on a machine that runs many tests at once.
+/// Starts a server with a time limit of six seconds. A wait takes all of it. Each read of the pull
+/// request has the same limit, which one second was too short for on a machine that runs many tests.
 fn impatient_server(hub: &Hub, era: &str) -> Wire {
     Wire::start(&hub.run(&[]).env("FORGE_TIMEOUT", "6"), era)
 }

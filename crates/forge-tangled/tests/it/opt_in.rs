@@ -285,7 +285,7 @@ async fn verdict_on_merged_pull_is_warned_of() {
 }
 
 #[tokio::test]
-async fn verdict_without_text_is_one_line() {
+async fn verdict_without_text_has_one_line() {
     let stage = Stage::new();
     let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
     let pr = stage.open(&alice, "topic").await.id;
